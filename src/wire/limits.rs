@@ -1,0 +1,34 @@
+//! Every limit of the wire, with the arithmetic that chose it.
+
+/// Largest Signed Statement taken by default: 60 KiB. A tlog-tiles entry has
+/// a 16-bit length (65 535 bytes); 60 KiB leaves 4 KiB for a receipt beside
+/// the statement. Larger payloads travel as a hash envelope (RFC 9995).
+pub const STATEMENT_BYTES_MAX: usize = 60 * 1024;
+
+/// Nesting of CBOR in headers. The deepest header we know of (CWT claims with
+/// a confirmation key inside) is 4 deep.
+pub const CBOR_DEPTH_MAX: usize = 16;
+
+/// CBOR items in one header map, at any depth. With 48 bytes for a decoded
+/// item this bounds one header at 192 KiB of memory.
+pub const CBOR_ITEMS_MAX: usize = 4096;
+
+/// Characters of an issuer name next to X.509 headers (RFC 9943, 6).
+pub const ISSUER_CHARS_MAX: usize = 8192;
+
+/// Certificates in one x5chain. Public chains have 2 to 4.
+pub const CHAIN_CERTIFICATES_MAX: usize = 8;
+
+/// Statements in one batch request: 1024 of 60 KiB are 60 MiB, the most one
+/// request may hold in memory.
+pub const BATCH_STATEMENTS_MAX: usize = 1024;
+
+/// Bytes of one batch request.
+pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Receipts read from one Transparent Statement.
+pub const RECEIPTS_MAX: usize = 64;
+
+/// Nodes in one Merkle path: a tree of 2^63 leaves is 63 levels high, and a
+/// consistency path holds at most one node more.
+pub const PATH_NODES_MAX: usize = 64;

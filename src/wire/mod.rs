@@ -1,0 +1,11 @@
+//! Bytes and text, read strictly; nothing here knows what they mean.
+
+pub mod cbor;
+
+pub mod digest;
+
+pub mod limits;
+
+pub mod text;
+
+pub mod time;
