@@ -166,6 +166,11 @@ impl PublicKey {
         &self.material
     }
 
+    /// The 32 bytes of an Ed25519 key.
+    pub fn raw_ed25519(&self) -> Option<&[u8]> {
+        if let Material::Ed25519(key) = &self.material { Some(key) } else { None }
+    }
+
     /// The algorithm this kind of key signs with when nothing says otherwise.
     pub fn default_algorithm(&self) -> Option<Algorithm> {
         self.parsed.first().map(|(algorithm, _)| *algorithm)

@@ -1,0 +1,160 @@
+//! A Signed Statement from bytes to `Authentic`.
+//!
+//! In: bytes. `SignedStatement::parse` keeps them exactly as they came;
+//! `authenticate` checks RFC 9943 conformance, binds a key to the issuer and
+//! verifies the signature. Out: `Authentic`, which nothing else can make.
+
+mod error;
+mod header;
+mod id;
+mod issuer;
+mod seal;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use crate::key::Algorithm;
+use crate::wire::cbor::{self, Reader, Value};
+use crate::wire::limits::STATEMENT_BYTES_MAX;
+
+pub use error::Error;
+pub use header::{Claims, ContentType, HashEnvelope, Header};
+pub use id::StatementId;
+pub use issuer::{Authentic, Binding, Issuer, Resolved};
+pub use seal::{Draft, seal, sig_structure};
+
+/// The COSE_Sign1 tag.
+pub const SIGN1_TAG: u64 = 18;
+
+/// Parsed, not yet authenticated. Keeps the exact bytes that were signed.
+///
+/// `#6.18([protected: bstr, unprotected: map, payload: bstr / nil, signature: bstr])`
+#[derive(Clone, Debug)]
+pub struct SignedStatement {
+    bytes: Vec<u8>,
+    protected: Range<usize>,
+    unprotected: Range<usize>,
+    payload: Option<Range<usize>>,
+    signature: Range<usize>,
+    header: Header,
+}
+
+impl SignedStatement {
+    /// Takes bytes that are one COSE_Sign1 in its only spelling.
+    pub fn parse(bytes: Vec<u8>) -> Result<Self, Error> {
+        if bytes.len() > STATEMENT_BYTES_MAX {
+            return Err(Error::TooLarge { size: bytes.len(), limit: STATEMENT_BYTES_MAX });
+        }
+        Self::parse_any_size(bytes)
+    }
+
+    /// The same without the size limit of a log: what a verifier reads may
+    /// carry receipts.
+    pub fn parse_any_size(bytes: Vec<u8>) -> Result<Self, Error> {
+        let mut reader = Reader::new(&bytes);
+        let found = reader.tag().map_err(|source| Error::NotSign1 { source })?;
+        if found != SIGN1_TAG {
+            return Err(Error::WrongTag { found });
+        }
+        let elements = reader.array().map_err(|source| Error::NotSign1 { source })?;
+        if elements != 4 {
+            return Err(Error::WrongLength { found: elements });
+        }
+        let protected = bytes_range(&mut reader)?;
+        let unprotected_start = reader.position();
+        let unprotected_map = reader.value()?;
+        let unprotected = unprotected_start..reader.position();
+        let payload = payload_range(&mut reader, &bytes)?;
+        let signature = bytes_range(&mut reader)?;
+        reader.end()?;
+        let header = Header::read(slice(&bytes, &protected), &unprotected_map)?;
+        header.check_payload(payload.as_ref().map(ExactSizeIterator::len))?;
+        Ok(Self { protected, unprotected, payload, signature, header, bytes })
+    }
+
+    /// The bytes as they came.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What the protected header says.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The content of the protected byte string, exactly as signed.
+    pub fn protected(&self) -> &[u8] {
+        slice(&self.bytes, &self.protected)
+    }
+
+    /// The encoded unprotected map.
+    pub fn unprotected(&self) -> &[u8] {
+        slice(&self.bytes, &self.unprotected)
+    }
+
+    /// The payload, unless it is detached.
+    pub fn payload(&self) -> Option<&[u8]> {
+        self.payload.as_ref().map(|range| slice(&self.bytes, range))
+    }
+
+    /// The signature.
+    pub fn signature(&self) -> &[u8] {
+        slice(&self.bytes, &self.signature)
+    }
+
+    /// S: the statement as it enters the log, its unprotected map emptied
+    /// (RFC 9943, 6.3). Nothing that was signed is re-encoded.
+    pub fn canonical(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes.len());
+        cbor::tag(&mut out, SIGN1_TAG);
+        cbor::array(&mut out, 4);
+        cbor::bytes(&mut out, self.protected());
+        cbor::map(&mut out, 0);
+        match self.payload() {
+            Some(payload) => cbor::bytes(&mut out, payload),
+            None => out.push(0xf6),
+        }
+        cbor::bytes(&mut out, self.signature());
+        out
+    }
+
+    /// The algorithm the protected header names, if we verify it.
+    pub fn algorithm(&self) -> Result<Algorithm, Error> {
+        let number = self.header.algorithm.ok_or(Error::AlgorithmMissing)?;
+        Algorithm::from_cose(number).ok_or(Error::AlgorithmUnsupported { number })
+    }
+}
+
+/// A byte string's content as a range of the whole.
+fn bytes_range(reader: &mut Reader<'_>) -> Result<Range<usize>, Error> {
+    let content = reader.bytes()?;
+    let end = reader.position();
+    Ok(end - content.len()..end)
+}
+
+fn payload_range(reader: &mut Reader<'_>, bytes: &[u8]) -> Result<Option<Range<usize>>, Error> {
+    if bytes.get(reader.position()) == Some(&0xf6) {
+        reader.value()?;
+        return Ok(None);
+    }
+    bytes_range(reader).map(Some)
+}
+
+/// Ranges are made from this buffer by `parse`, so they are inside it.
+fn slice<'a>(bytes: &'a [u8], range: &Range<usize>) -> &'a [u8] {
+    bytes.get(range.clone()).unwrap_or_default()
+}
+
+/// The keys of a header map as labels, or the one that is neither number nor
+/// name.
+fn labels<'a>(map: &'a Value<'a>) -> impl Iterator<Item = Result<cbor::Label<'a>, Error>> {
+    let entries = if let Value::Map(entries) = map { entries.as_slice() } else { &[] };
+    entries.iter().map(|(key, _)| match key {
+        Value::Text(t) => Ok(cbor::Label::Text(t)),
+        key => key
+            .int::<i64>()
+            .map(cbor::Label::Int)
+            .ok_or_else(|| Error::LabelKind { found: key.to_string() }),
+    })
+}

@@ -1,0 +1,173 @@
+//! The files around the engine.
+//!
+//! ```text
+//! DATA/FORMAT       the format version; written last by `init`
+//! DATA/LOCK         held by the one writer
+//! DATA/store/       the engine
+//! DATA/keys/        service-<kid>.pem, checkpoint.pem: private, mode 0600
+//! DATA/policy.toml  the registration policy
+//! DATA/trust.toml   whom the log believes
+//! DATA/capstan.toml settings
+//! DATA/checkpoint   the last published checkpoint
+//! DATA.guard        the last signed head, outside what a backup restores
+//! ```
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::Error;
+use crate::key::KeyId;
+
+const FORMAT: &str = "capstan 1\n";
+
+/// A data directory this process has to itself.
+pub struct DataDir {
+    path: PathBuf,
+    /// Held for its lock; released by the operating system with the process.
+    _lock: File,
+}
+
+impl DataDir {
+    /// Makes a new directory, or takes an empty one.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        if path.join("FORMAT").exists() || path.join("store").exists() {
+            return Err(Error::Exists { path: path.to_owned() });
+        }
+        fs::create_dir_all(path.join("keys")).map_err(io(path))?;
+        for private in [path.to_owned(), path.join("keys")] {
+            let mode = fs::Permissions::from_mode(0o700);
+            fs::set_permissions(&private, mode).map_err(io(&private))?;
+        }
+        Self::lock(path)
+    }
+
+    /// Takes a directory that holds a log.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        if !path.join("FORMAT").exists() {
+            return Err(Error::NotFound { path: path.to_owned() });
+        }
+        Self::lock(path)
+    }
+
+    fn lock(path: &Path) -> Result<Self, Error> {
+        let file = path.join("LOCK");
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&file);
+        let lock = lock.map_err(io(&file))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| Error::Locked { path: path.to_owned() })?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn store_path(&self) -> PathBuf {
+        self.path.join("store")
+    }
+
+    /// The last published checkpoint.
+    pub fn checkpoint_path(&self) -> PathBuf {
+        self.path.join("checkpoint")
+    }
+
+    /// The registration policy.
+    pub fn policy_path(&self) -> PathBuf {
+        self.path.join("policy.toml")
+    }
+
+    /// The trust file.
+    pub fn trust_path(&self) -> PathBuf {
+        self.path.join("trust.toml")
+    }
+
+    /// The settings.
+    pub fn config_path(&self) -> PathBuf {
+        self.path.join("capstan.toml")
+    }
+
+    /// The private key of the service with this id.
+    pub fn service_key_path(&self, id: KeyId) -> PathBuf {
+        self.path.join("keys").join(format!("service-{id}.pem"))
+    }
+
+    /// The private key that signs checkpoints.
+    pub fn checkpoint_key_path(&self) -> PathBuf {
+        self.path.join("keys").join("checkpoint.pem")
+    }
+
+    /// Where the guard lies unless settings say otherwise: beside the
+    /// directory, so that restoring an old copy of it leaves the guard alone.
+    pub fn guard_path(&self) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(".guard");
+        PathBuf::from(name)
+    }
+
+    pub(super) fn write_format(&self) -> Result<(), Error> {
+        write_public(&self.path.join("FORMAT"), FORMAT.as_bytes())
+    }
+
+    pub(super) fn check_format(&self) -> Result<(), Error> {
+        let path = self.path.join("FORMAT");
+        let found = fs::read_to_string(&path).map_err(io(&path))?;
+        if found == FORMAT {
+            return Ok(());
+        }
+        Err(Error::Format { found: found.trim().to_owned(), known: FORMAT.trim() })
+    }
+
+    /// Reads a private key file, unless others could read it too.
+    pub fn read_private(path: &Path) -> Result<String, Error> {
+        let mut file = File::open(path).map_err(io(path))?;
+        let mode = file.metadata().map_err(io(path))?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(Error::WorldReadable { path: path.to_owned() });
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(io(path))?;
+        Ok(text)
+    }
+
+    /// Bytes left for this user on the file system of the directory.
+    pub fn free_bytes(&self) -> Result<u64, Error> {
+        let stat = rustix::fs::statvfs(&self.path).map_err(|e| io(&self.path)(e.into()))?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+/// Writes a new file that only its owner can read. An existing file is never
+/// replaced: it may hold the only copy of a key.
+pub fn write_private(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let mut file = file.map_err(io(path))?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(io(path))?;
+    sync_parent(path)
+}
+
+/// Replaces a file atomically: readers see the old content or the new.
+pub fn write_public(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let fresh = PathBuf::from(name);
+    let mut file = File::create(&fresh).map_err(io(&fresh))?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(io(&fresh))?;
+    fs::rename(&fresh, path).map_err(io(path))?;
+    sync_parent(path)
+}
+
+/// A file is durable under its name once its directory is.
+fn sync_parent(path: &Path) -> Result<(), Error> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent).and_then(|dir| dir.sync_all()).map_err(io(parent))
+}
+
+fn io(path: &Path) -> impl Fn(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io { path: path.clone(), source }
+}

@@ -1,0 +1,100 @@
+//! What can be wrong with a data directory.
+
+use std::path::PathBuf;
+
+use crate::envelope::StatementId;
+use crate::log::{self, LeafIndex, TreeSize};
+use crate::wire::digest::Digest;
+
+/// Why the store cannot be used, or one thing in it cannot.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Statements lie beyond the head.
+    #[error("statements lie beyond the head of {size} leaves: the head record is older than the data")]
+    BeyondHead { size: TreeSize },
+    /// The engine failed.
+    #[error("the embedded store failed")]
+    Engine(#[from] fjall::Error),
+    /// A data directory is there already.
+    #[error("{} holds a log already", path.display())]
+    Exists { path: PathBuf },
+    /// The tree is not the one that was signed.
+    #[error("the tree of {size} leaves is not the one recorded in the {what}: the log was forked")]
+    Forked { what: &'static str, size: TreeSize },
+    /// Made by a newer version.
+    #[error("the data directory has format {found:?}; this version reads {known:?}")]
+    Format { found: String, known: &'static str },
+    /// The head record and the tree disagree.
+    #[error("the head record says root {recorded} at {size} leaves, the tiles give {found}")]
+    HeadDamaged { size: TreeSize, recorded: Digest, found: Digest },
+    /// A directory without a head.
+    #[error("the data directory has no head record; it was never initialised")]
+    HeadMissing,
+    /// The head record is not one.
+    #[error("the head record cannot be read")]
+    HeadUnreadable,
+    /// An id that points nowhere.
+    #[error("the index entry of statement {id} is damaged")]
+    IdDamaged { id: StatementId },
+    /// A file could not be read or written.
+    #[error("{}", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    /// The public keys are not readable.
+    #[error("the service's public keys cannot be read")]
+    KeysUnreadable,
+    /// Another process has the directory.
+    #[error("{} is in use by another process; one log has one writer", path.display())]
+    Locked { path: PathBuf },
+    /// There is no log here.
+    #[error("{} holds no log; `capstan init` makes one", path.display())]
+    NotFound { path: PathBuf },
+    /// The store is older than something that was signed.
+    #[error(
+        "the data directory holds {found} leaves, but the {what} says {known} were signed: \
+         it was rolled back (an old copy restored?). Writing would fork the log"
+    )]
+    RolledBack { what: &'static str, known: TreeSize, found: TreeSize },
+    /// A statement is not what was stored.
+    #[error("the statement at index {index} is damaged")]
+    StatementDamaged { index: LeafIndex },
+    /// A statement that must be there is not.
+    #[error("the statement at index {index} is missing")]
+    StatementMissing { index: LeafIndex },
+    /// A tile that must be there is not.
+    #[error("{path} is missing")]
+    TileMissing { path: String },
+    /// The tree cannot be computed from what is stored.
+    #[error("the tree cannot be computed: {0}")]
+    Tree(#[from] log::Error),
+    /// A private key that others can read.
+    #[error("{} can be read by others; `chmod 600` it", path.display())]
+    WorldReadable { path: PathBuf },
+}
+
+impl Error {
+    /// The stable word for this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BeyondHead { .. } => "store-beyond-head",
+            Self::Engine(_) => "store-engine",
+            Self::Exists { .. } => "store-exists",
+            Self::Forked { .. } => "store-forked",
+            Self::Format { .. } => "store-format",
+            Self::HeadDamaged { .. } => "store-head-damaged",
+            Self::HeadMissing => "store-head-missing",
+            Self::HeadUnreadable => "store-head-unreadable",
+            Self::IdDamaged { .. } => "store-id-damaged",
+            Self::Io { .. } => "store-io",
+            Self::KeysUnreadable => "store-keys-unreadable",
+            Self::Locked { .. } => "store-locked",
+            Self::NotFound { .. } => "store-not-found",
+            Self::RolledBack { .. } => "store-rolled-back",
+            Self::StatementDamaged { .. } => "store-statement-damaged",
+            Self::StatementMissing { .. } => "store-statement-missing",
+            Self::TileMissing { .. } => "store-tile-missing",
+            Self::Tree(source) => source.code(),
+            Self::WorldReadable { .. } => "store-world-readable",
+        }
+    }
+}

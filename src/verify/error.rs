@@ -1,0 +1,62 @@
+//! Why a receipt or checkpoint does not prove what it says.
+
+use crate::wire::digest::Digest;
+use crate::{envelope, log};
+
+/// What stands between an artefact and its proof.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The root inside the receipt is not the one its path gives.
+    #[error("the root attached to the receipt is not the one its path leads to")]
+    AttachedRoot,
+    /// A CCF consistency path that starts on the wrong side.
+    #[error("the CCF consistency path starts on the left, so its anchor is not canonical")]
+    CcfPathStart,
+    /// A CCF receipt for another statement.
+    #[error("the receipt is for a statement with hash {found}, not for this one")]
+    DataHash { found: Digest },
+    /// The receipt's envelope cannot be verified.
+    #[error("{0}")]
+    Envelope(#[source] envelope::Error),
+    /// The log's signature is not over the root that statement and path give.
+    #[error("the log's signature does not verify over the root that the statement and the path give")]
+    HeadSignature,
+    /// No key of that log is trusted.
+    #[error("no trusted key for the log that issued the receipt")]
+    LogUnknown,
+    /// An inclusion receipt where growth was to be shown.
+    #[error("the receipt shows inclusion, not consistency")]
+    NotConsistency,
+    /// A consistency receipt where inclusion was to be shown.
+    #[error("the receipt shows consistency, not inclusion")]
+    NotInclusion,
+    /// The older tree is not the one we hold.
+    #[error("the proof starts from a tree with root {found}, not from the one given")]
+    OlderRoot { found: Digest },
+    /// The path does not fit index and size.
+    #[error("{0}")]
+    Path(#[source] log::Error),
+    /// Several proofs, several roots.
+    #[error("the proofs of the receipt lead to different roots")]
+    RootsDiffer,
+}
+
+impl Error {
+    /// The stable word for this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::AttachedRoot => "attached-root",
+            Self::CcfPathStart => "ccf-path-start",
+            Self::DataHash { .. } => "data-hash",
+            Self::Envelope(source) => source.code(),
+            Self::HeadSignature => "head-signature",
+            Self::LogUnknown => "log-unknown",
+            Self::NotConsistency => "not-consistency",
+            Self::NotInclusion => "not-inclusion",
+            Self::OlderRoot { .. } => "older-root",
+            Self::Path(source) => source.code(),
+            Self::RootsDiffer => "roots-differ",
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The only verifier: command line, service self-check and tests call it.
+//!
+//! In: the bytes of a statement, receipt, Transparent Statement, checkpoint
+//! or consistency receipt, and whom to believe. Out: a `Report`. It never
+//! opens a socket or a file, and never asks what time it is.
+
+mod checkpoint;
+mod error;
+mod receipt;
+mod report;
+mod statement;
+#[cfg(test)]
+mod tests;
+
+use crate::checkpoint::SignedCheckpoint;
+use crate::key::PublicKey;
+use crate::receipt::{Proofs, Receipt};
+use crate::trust::TrustAnchors;
+use crate::wire::digest::Digest;
+use crate::wire::time::UnixSeconds;
+
+pub use error::Error;
+pub use receipt::{EntryRule, Extended, Included, Memo, consistency, inclusion};
+pub use report::{Check, Outcome, Report};
+
+/// The name under which a key given by hand speaks for any log.
+pub const ANY_LOG: &str = "*";
+
+/// What a verifier has besides the artefact.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    /// Whom to believe.
+    pub trust: &'a TrustAnchors,
+    /// The time to judge certificates at when no receipt tells a better one.
+    pub now: UnixSeconds,
+    /// The statement a bare receipt is about.
+    pub statement: Option<&'a [u8]>,
+    /// The payload of a detached statement.
+    pub payload: Option<&'a [u8]>,
+    /// The root of the older tree, for consistency.
+    pub older: Option<Digest>,
+}
+
+/// Says what `bytes` prove.
+pub fn verify(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
+    if let Some(text) = std::str::from_utf8(bytes).ok().filter(|t| t.contains("\n\n\u{2014} ")) {
+        return match SignedCheckpoint::parse(text) {
+            Ok(note) => checkpoint::report(&note, evidence),
+            Err(e) => malformed("checkpoint", e.code(), e.to_string()),
+        };
+    }
+    let envelope = match crate::envelope::SignedStatement::parse_any_size(bytes.to_vec()) {
+        Ok(envelope) => envelope,
+        Err(e) => return malformed("statement", e.code(), e.to_string()),
+    };
+    if envelope.header().vds.is_none() {
+        return statement::report(&envelope, evidence);
+    }
+    match Receipt::parse(bytes.to_vec()) {
+        Ok(receipt) => receipt_report(&receipt, evidence),
+        Err(e) => malformed("receipt", e.code(), e.to_string()),
+    }
+}
+
+fn receipt_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
+    let shows_growth =
+        matches!(receipt.proofs(), Proofs::Consistency(_) | Proofs::CcfConsistency(_));
+    if shows_growth { growth_report(receipt, evidence) } else { bare_receipt_report(receipt, evidence) }
+}
+
+/// A receipt alone proves nothing about a statement nobody has shown.
+fn bare_receipt_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
+    let parsed = evidence
+        .statement
+        .map(|bytes| crate::envelope::SignedStatement::parse_any_size(bytes.to_vec()));
+    let mut warnings = Vec::new();
+    let check = match parsed {
+        None => Check::cannot_tell(
+            "logged",
+            "statement-needed",
+            "a receipt is checked against its statement; give it with --statement".to_owned(),
+        ),
+        Some(Err(e)) => Check::no("logged", e.code(), format!("the statement given: {e}")),
+        Some(Ok(statement)) => {
+            statement::logged(receipt, &statement.canonical(), evidence.trust, &mut warnings).0
+        }
+    };
+    Report {
+        artefact: "receipt",
+        checks: vec![check],
+        warnings,
+        not_shown: vec!["who signed the statement (verify the statement itself)"],
+    }
+}
+
+fn growth_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
+    let (log, keys) = log_keys(receipt, evidence.trust);
+    let check = match evidence.older {
+        None => Check::cannot_tell(
+            "extends",
+            "older-needed",
+            "growth is checked from an older root you hold; give it with --older".to_owned(),
+        ),
+        Some(older) => match consistency(receipt, &older, &keys, &mut Memo::default()) {
+            Ok(extended) => {
+                let sizes = extended.sizes.map_or(String::new(), |(m, n)| format!(", {m} to {n} leaves"));
+                Check::yes("extends", format!("{log}{sizes}, newer root {}", extended.root))
+            }
+            Err(Error::LogUnknown) => unknown_log("extends", &log),
+            Err(e) => Check::no("extends", e.code(), e.to_string()),
+        },
+    };
+    Report {
+        artefact: "consistency receipt",
+        checks: vec![check],
+        warnings: Vec::new(),
+        not_shown: vec!["which statements were added in between"],
+    }
+}
+
+/// The log a receipt names, and the keys trusted for it.
+fn log_keys(receipt: &Receipt, trust: &TrustAnchors) -> (String, Vec<PublicKey>) {
+    let issuer = receipt.envelope().header().claims.issuer.as_deref();
+    let believed = |name: &str| name == ANY_LOG || issuer.is_none_or(|iss| iss == name);
+    let logs = trust.logs().iter().filter(|log| believed(&log.name));
+    let keys = logs.flat_map(|log| log.keys.iter().cloned()).collect();
+    (issuer.unwrap_or("a log that does not name itself").to_owned(), keys)
+}
+
+fn unknown_log(check: &'static str, log: &str) -> Check {
+    let detail = format!("no key of {log} is trusted; add it with `capstan trust add`");
+    Check::cannot_tell(check, "log-unknown", detail)
+}
+
+fn malformed(artefact: &'static str, code: &'static str, detail: String) -> Report {
+    let checks = vec![Check::no("readable", code, detail)];
+    Report { artefact, checks, warnings: Vec::new(), not_shown: Vec::new() }
+}

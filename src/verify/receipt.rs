@@ -1,0 +1,210 @@
+//! Whether a receipt proves what it says. The one place that decides it: the
+//! service asks here before a receipt leaves, the command line asks here when
+//! one arrives.
+
+use super::error::Error;
+use crate::envelope::{SignedStatement, StatementId, sig_structure};
+use crate::key::{KeyId, PublicKey};
+use crate::log::{inclusion_root, consistency_roots, leaf_hash, leaf_hash_of_bytes};
+use crate::receipt::{CcfConsistency, CcfInclusion, Inclusion, Proofs, Receipt};
+use crate::wire::digest::Digest;
+
+/// Which bytes the log takes for an entry. RFC 9943 leaves it open.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EntryRule {
+    /// The leaf holds SHA-256 of the statement (ours).
+    Digest,
+    /// The leaf holds the statement's bytes.
+    Bytes,
+    /// A CCF ledger's data hash.
+    Ccf,
+}
+
+impl EntryRule {
+    /// The words for it in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Digest => "RFC 9162, leaf of the digest",
+            Self::Bytes => "RFC 9162, leaf of the bytes",
+            Self::Ccf => "CCF ledger",
+        }
+    }
+}
+
+/// What a verified inclusion receipt shows.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Included {
+    /// Leaf index and tree size, where the tree has them. They are shown by
+    /// the proof but not signed.
+    pub place: Option<(u64, u64)>,
+    /// The root that was signed.
+    pub root: Digest,
+    /// The entry rule under which it verifies.
+    pub rule: EntryRule,
+    /// The log key that signed.
+    pub key: KeyId,
+}
+
+/// What a verified consistency receipt shows.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Extended {
+    /// Sizes of the older and the newer tree, where the proof names them.
+    pub sizes: Option<(u64, u64)>,
+    /// The newer root, which was signed.
+    pub root: Digest,
+    /// The log key that signed.
+    pub key: KeyId,
+}
+
+/// Remembers the last head whose signature verified: receipts of one head
+/// share it, and verifying it once is enough.
+#[derive(Clone, Debug, Default)]
+pub struct Memo {
+    last: Option<(Digest, KeyId)>,
+}
+
+/// Checks that `receipt` proves the statement with canonical bytes
+/// `canonical` under one of `keys`.
+pub fn inclusion(
+    receipt: &Receipt,
+    canonical: &[u8],
+    keys: &[PublicKey],
+    memo: &mut Memo,
+) -> Result<Included, Error> {
+    match receipt.proofs() {
+        Proofs::Inclusion(proofs) => {
+            let by_digest = leaf_hash(StatementId::of_canonical(canonical).entry());
+            let first = rfc9162(receipt, proofs, (by_digest, EntryRule::Digest), (keys, memo));
+            let Err(error) = first else { return first };
+            let by_bytes = leaf_hash_of_bytes(canonical);
+            rfc9162(receipt, proofs, (by_bytes, EntryRule::Bytes), (keys, memo)).map_err(|_| error)
+        }
+        Proofs::CcfInclusion(proofs) => {
+            let id = StatementId::of_canonical(canonical);
+            let roots = proofs.iter().map(|proof| ccf_root(proof, &id));
+            let root = agree(roots)?;
+            let key = signed(receipt.envelope(), &root, keys, memo)?;
+            Ok(Included { place: None, root, rule: EntryRule::Ccf, key })
+        }
+        Proofs::Consistency(_) | Proofs::CcfConsistency(_) => Err(Error::NotInclusion),
+    }
+}
+
+/// Checks that `receipt` proves growth from a tree with root `older`.
+pub fn consistency(
+    receipt: &Receipt,
+    older: &Digest,
+    keys: &[PublicKey],
+    memo: &mut Memo,
+) -> Result<Extended, Error> {
+    let (root, sizes) = match receipt.proofs() {
+        Proofs::Consistency(proofs) => {
+            let newer = |p: &crate::receipt::Consistency| {
+                consistency_roots(p.from, p.to, older, &p.path).map(|(_, newer)| newer).map_err(Error::Path)
+            };
+            let sizes = proofs.first().map(|p| (p.from, p.to));
+            (agree(proofs.iter().map(newer))?, sizes)
+        }
+        Proofs::CcfConsistency(proofs) => {
+            (agree(proofs.iter().map(|proof| ccf_newer_root(proof, older)))?, None)
+        }
+        Proofs::Inclusion(_) | Proofs::CcfInclusion(_) => return Err(Error::NotConsistency),
+    };
+    let key = signed(receipt.envelope(), &root, keys, memo)?;
+    Ok(Extended { sizes, root, key })
+}
+
+fn rfc9162(
+    receipt: &Receipt,
+    proofs: &[Inclusion],
+    (leaf, rule): (Digest, EntryRule),
+    (keys, memo): (&[PublicKey], &mut Memo),
+) -> Result<Included, Error> {
+    let root = |p: &Inclusion| inclusion_root(leaf, p.index, p.size, &p.path).map_err(Error::Path);
+    let root = agree(proofs.iter().map(root))?;
+    let key = signed(receipt.envelope(), &root, keys, memo)?;
+    Ok(Included { place: proofs.first().map(|p| (p.index, p.size)), root, rule, key })
+}
+
+/// All proofs of one receipt must lead to the same root.
+fn agree(roots: impl Iterator<Item = Result<Digest, Error>>) -> Result<Digest, Error> {
+    let mut common = None;
+    for root in roots {
+        let root = root?;
+        if common.is_some_and(|c| c != root) {
+            return Err(Error::RootsDiffer);
+        }
+        common = Some(root);
+    }
+    common.ok_or(Error::RootsDiffer)
+}
+
+/// CCF trees have no 0x00/0x01 prefixes; the leaf ties the ledger's own
+/// transaction to the statement's hash, which we compare ourselves.
+fn ccf_root(proof: &CcfInclusion, id: &StatementId) -> Result<Digest, Error> {
+    if proof.data != *id.entry() {
+        return Err(Error::DataHash { found: proof.data });
+    }
+    let evidence = Digest::of(proof.evidence.as_bytes());
+    let leaf = Digest::of_parts(&[
+        proof.transaction.as_bytes(),
+        evidence.as_bytes(),
+        proof.data.as_bytes(),
+    ]);
+    Ok(proof.path.iter().fold(leaf, |hash, (left, sibling)| {
+        if *left { ccf_node(sibling, &hash) } else { ccf_node(&hash, sibling) }
+    }))
+}
+
+/// Both roots grow from the anchor; a sibling on the right is new. The path
+/// starts on the right, or the anchor would not be the canonical one.
+fn ccf_newer_root(proof: &CcfConsistency, older: &Digest) -> Result<Digest, Error> {
+    if proof.path.first().is_none_or(|(left, _)| *left) {
+        return Err(Error::CcfPathStart);
+    }
+    let (mut before, mut after) = (proof.anchor, proof.anchor);
+    for (left, sibling) in &proof.path {
+        if *left {
+            before = ccf_node(sibling, &before);
+            after = ccf_node(sibling, &after);
+        } else {
+            after = ccf_node(&after, sibling);
+        }
+    }
+    if before == *older { Ok(after) } else { Err(Error::OlderRoot { found: before }) }
+}
+
+fn ccf_node(left: &Digest, right: &Digest) -> Digest {
+    Digest::of_parts(&[left.as_bytes(), right.as_bytes()])
+}
+
+/// Checks the log's signature over `root`, under the key `kid` names if it
+/// is among `keys`, else under any of them.
+fn signed(
+    envelope: &SignedStatement,
+    root: &Digest,
+    keys: &[PublicKey],
+    memo: &mut Memo,
+) -> Result<KeyId, Error> {
+    if envelope.payload().is_some_and(|attached| attached != root.as_bytes()) {
+        return Err(Error::AttachedRoot);
+    }
+    let message = sig_structure(envelope.protected(), root.as_bytes());
+    let head = Digest::of_parts(&[&message, envelope.signature()]);
+    if let Some((known, key)) = memo.last
+        && known == head
+        && keys.iter().any(|k| k.id() == key)
+    {
+        return Ok(key);
+    }
+    let algorithm = envelope.algorithm().map_err(Error::Envelope)?;
+    let named = |key: &&PublicKey| envelope.header().kid.as_deref() == Some(key.id().as_bytes());
+    let others = keys.iter().filter(|key| !named(key));
+    for key in keys.iter().filter(named).chain(others) {
+        if key.verify(algorithm, &message, envelope.signature()).is_ok() {
+            memo.last = Some((head, key.id()));
+            return Ok(key.id());
+        }
+    }
+    Err(if keys.is_empty() { Error::LogUnknown } else { Error::HeadSignature })
+}
