@@ -9,3 +9,9 @@ pub mod wire;
 
 /// Keys: what they are, how they are named, sign and verify.
 pub mod key;
+
+// The working half, which touches the world.
+
+/// Settings: file, variables, flags, and every mistake at once.
+#[cfg(feature = "server")]
+pub mod config;
