@@ -15,3 +15,7 @@ pub mod key;
 /// Settings: file, variables, flags, and every mistake at once.
 #[cfg(feature = "server")]
 pub mod config;
+
+/// Every metric, named and described in one table.
+#[cfg(feature = "server")]
+pub mod metrics;
