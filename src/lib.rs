@@ -9,3 +9,13 @@ pub mod wire;
 
 /// Keys: what they are, how they are named, sign and verify.
 pub mod key;
+
+// The working half, which touches the world.
+
+/// Settings: file, variables, flags, and every mistake at once.
+#[cfg(feature = "server")]
+pub mod config;
+
+/// Every metric, named and described in one table.
+#[cfg(feature = "server")]
+pub mod metrics;

@@ -1,0 +1,240 @@
+//! The table of settings: name, type, default, range and meaning, once.
+//!
+//! Out of it come the typed `Config`, the reading of every source, the names
+//! of the variables, and the commented default file.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use super::value::{Kind, LogFormat, LogLevel, Secret, Url, Value};
+use crate::wire::limits::{BATCH_BYTES_MAX, BATCH_STATEMENTS_MAX, STATEMENT_BYTES_MAX};
+
+/// One row of the table, as every source and every listing uses it.
+pub(super) struct Setting {
+    pub(super) name: &'static str,
+    pub(super) doc: &'static str,
+    pub(super) kind: Kind,
+    pub(super) range: fn() -> Option<(String, String)>,
+    /// Puts a value in its field; `None` when the text does not fit.
+    pub(super) set: fn(&mut Config, &str) -> Option<()>,
+    pub(super) show: fn(&Config) -> String,
+}
+
+fn bounds<T: ToString>(range: RangeInclusive<T>) -> (String, String) {
+    (range.start().to_string(), range.end().to_string())
+}
+
+macro_rules! row {
+    ($name:expr, $doc:expr, $($field:ident).+, $Type:ty $(, $range:expr)?) => {
+        Setting {
+            name: $name,
+            doc: $doc.trim_ascii(),
+            kind: <$Type as Value>::KIND,
+            range: || None$(.or(Some(bounds::<$Type>($range))))?,
+            set: |config, text| {
+                let value = <$Type as Value>::read(text)?;
+                $(if !RangeInclusive::<$Type>::contains(&$range, &value) {
+                    return None;
+                })?
+                config.$($field).+ = value;
+                Some(())
+            },
+            show: |config| Value::show(&config.$($field).+),
+        }
+    };
+}
+
+/// Turns the rows into structs with their defaults, and into `SETTINGS`.
+macro_rules! settings {
+    (
+        $(#[doc = $config_doc:literal])+
+        Config { $($(#[doc = $top_doc:literal])+
+            $top:ident: $Top:ty = $top_default:expr $(, in $top_range:expr)?;)+ }
+        $($(#[doc = $section_doc:literal])+
+        $section:ident: $Section:ident { $($(#[doc = $doc:literal])+
+            $field:ident: $Type:ty = $default:expr $(, in $range:expr)?;)+ })+
+    ) => {
+        $(#[doc = $config_doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Config {
+            $($(#[doc = $top_doc])+ pub $top: $Top,)+
+            $($(#[doc = $section_doc])+ pub $section: $Section,)+
+        }
+
+        impl Default for Config {
+            fn default() -> Self {
+                Self { $($top: $top_default,)+ $($section: $Section::default(),)+ }
+            }
+        }
+
+        $($(#[doc = $section_doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $Section { $($(#[doc = $doc])+ pub $field: $Type,)+ }
+
+        impl Default for $Section {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        })+
+
+        /// What each section is about, in the order of the file.
+        pub(super) static SECTIONS: &[(&str, &str)] =
+            &[$((stringify!($section), concat!($($section_doc),+).trim_ascii())),+];
+
+        /// Every setting, in the order of the file.
+        pub(super) static SETTINGS: &[Setting] = &[
+            $(row!(stringify!($top), concat!($($top_doc),+), $top, $Top $(, $top_range)?),)+
+            $($(row!(
+                concat!(stringify!($section), ".", stringify!($field)),
+                concat!($($doc),+), $section.$field, $Type $(, $range)?
+            ),)+)+
+        ];
+    };
+}
+
+settings! {
+    /// What an operator can choose. `Config::default()` is a log on loopback
+    /// that still needs a data directory.
+    Config {
+        /// Address and port to listen on.
+        listen: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
+        /// Directory that holds the log.
+        data: Option<PathBuf> = None;
+        /// Address under which others reach this log, for links.
+        public_url: Option<Url> = None;
+    }
+    /// What the process writes about itself.
+    log: Log {
+        /// Least important message that is still written.
+        level: LogLevel = LogLevel::Info;
+        /// Shape of a line: text for people, json for machines.
+        format: LogFormat = LogFormat::Text;
+    }
+    /// How much one client may ask for.
+    limits: Limits {
+        /// Largest Signed Statement taken, in bytes.
+        statement_bytes: usize = STATEMENT_BYTES_MAX, in 1024..=STATEMENT_BYTES_MAX;
+        /// Seconds a registration may wait for its receipt before it is answered with 202.
+        request_seconds: u64 = 5, in 1..=300;
+        /// Largest request head taken, in bytes.
+        header_bytes: usize = 16_384, in 8192..=1_048_576;
+        /// Seconds a client may take to send the request head.
+        header_seconds: u64 = 10, in 1..=300;
+        /// Seconds a client may take to send the body.
+        body_seconds: u64 = 30, in 1..=3600;
+        /// Connections held open at once.
+        connections: usize = 10_000, in 1..=1_000_000;
+        /// Most statements in one batch request.
+        batch_statements: usize = BATCH_STATEMENTS_MAX, in 1..=BATCH_STATEMENTS_MAX;
+        /// Largest batch request taken, in bytes.
+        batch_bytes: usize = BATCH_BYTES_MAX, in 1024..=BATCH_BYTES_MAX;
+    }
+    /// Statements that wait for the next commit; past these the answer is 503.
+    queue: Queue {
+        /// Most statements that wait.
+        statements: usize = 8192, in 1..=1_048_576;
+        /// Most bytes that wait.
+        bytes: usize = 67_108_864, in 1024..=4_294_967_295;
+        /// Most statements in one commit.
+        batch_max: usize = 1024, in 1..=16_384;
+    }
+    /// How often one client address may write.
+    rate: Rate {
+        /// Registrations each second for one address; 0 is no limit.
+        per_second: u32 = 0, in 0..=1_000_000;
+        /// Registrations one address may make at once; 0 is the same as per_second.
+        burst: u32 = 0, in 0..=1_000_000;
+        /// Whether X-Forwarded-For names the client; right only behind a proxy that sets it.
+        trust_forwarded_for: bool = false;
+    }
+    /// Who may write.
+    auth: Auth {
+        /// Bearer token that writes must carry; without one, policy alone decides.
+        token: Option<Secret> = None;
+        /// File that holds the bearer token; give this or the token, not both.
+        token_file: Option<PathBuf> = None;
+    }
+    /// Serving HTTPS without a proxy in front; needs both files.
+    tls: Tls {
+        /// PEM file with the certificate chain, leaf first.
+        certificate: Option<PathBuf> = None;
+        /// PEM file with the private key of the certificate.
+        key: Option<PathBuf> = None;
+    }
+    /// Publication of the signed tree head.
+    checkpoint: Checkpoint {
+        /// Milliseconds between checkpoints, when there is something new.
+        interval_ms: u64 = 1000, in 10..=3_600_000;
+    }
+    /// The record of the last signed head that catches a restored old copy.
+    guard: Guard {
+        /// File of the guard, best on another disk; inside the data directory if not set.
+        path: Option<PathBuf> = None;
+        /// Whether the guard is written at every commit, not only at every checkpoint.
+        every_batch: bool = false;
+    }
+    /// When the disk counts as full.
+    disk: Disk {
+        /// Free bytes below which the log only answers reads.
+        min_free_bytes: u64 = 268_435_456, in 0..=1_125_899_906_842_624;
+    }
+    /// Fetching issuer keys for did:web; the only requests the log makes by itself.
+    did_web: DidWeb {
+        /// Whether did:web issuers are resolved at all.
+        enabled: bool = false;
+        /// Milliseconds one fetch may take.
+        timeout_ms: u64 = 2000, in 10..=60_000;
+        /// Seconds a fetched document is kept.
+        cache_seconds: u64 = 300, in 0..=86_400;
+        /// Whether documents may come from private addresses; for tests and closed networks.
+        allow_private: bool = false;
+    }
+    /// Who may read the metrics.
+    metrics: MetricsAccess {
+        /// Whether /metrics answers without the bearer token.
+        public: bool = true;
+    }
+    /// What happens on the way down.
+    shutdown: Shutdown {
+        /// Seconds that open requests get to finish.
+        grace_seconds: u64 = 10, in 0..=3600;
+    }
+}
+
+impl Setting {
+    /// The row of that name.
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// The environment variable: `CAPSTAN_LIMITS__STATEMENT_BYTES`.
+    pub(super) fn variable(&self) -> String {
+        format!("CAPSTAN_{}", self.name.replace('.', "__").to_uppercase())
+    }
+
+    /// The row of the file that may hold this secret, for secrets.
+    pub(super) fn secret_file(&self) -> Option<&'static Self> {
+        (self.kind == Kind::Secret).then(|| Self::named(&format!("{}_file", self.name)))?
+    }
+
+    /// Whether an empty value would quietly switch a protection off.
+    pub(super) fn guards_a_secret(&self) -> bool {
+        let names_it = |s: &Self| s.secret_file().is_some_and(|file| file.name == self.name);
+        self.kind == Kind::Secret || SETTINGS.iter().any(names_it)
+    }
+
+    /// What fits, in words that follow "is not".
+    pub(super) fn expected(&self) -> String {
+        match (self.kind, (self.range)()) {
+            (Kind::Whole, Some((low, high))) => format!("a whole number from {low} to {high}"),
+            (Kind::Whole, None) => "a whole number".to_owned(),
+            (Kind::Address, _) => "an address with a port, such as 127.0.0.1:8787".to_owned(),
+            (Kind::Boolean, _) => "true, false, 1, 0, yes or no".to_owned(),
+            (Kind::Path, _) => "a path".to_owned(),
+            (Kind::Secret, _) => "printable ASCII without spaces".to_owned(),
+            (Kind::Url, _) => "an address that begins with https:// or http://".to_owned(),
+            (Kind::Word(words), _) => format!("one of {}", words.join(", ")),
+        }
+    }
+}

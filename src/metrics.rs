@@ -1,0 +1,290 @@
+//! Every metric, named and described in one table.
+//!
+//! In: what happened, as verbs. Out: OpenMetrics text, and the reference page
+//! that is made from the same table. Label values are bounded: words of the
+//! program, never words of a client.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry};
+
+/// One row: the name as it is scraped, without the `_total` of a counter.
+struct Row {
+    name: &'static str,
+    kind: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+}
+
+macro_rules! table {
+    ($($row:ident: $kind:literal $name:literal [$($label:literal),*] $help:literal;)+) => {
+        $(const $row: Row = Row { name: $name, kind: $kind, labels: &[$($label),*], help: $help };)+
+        const TABLE: &[Row] = &[$($row),+];
+    };
+}
+
+// The encoder ends every help text with a full stop.
+table! {
+    REGISTRATIONS: "counter" "capstan_registrations" ["outcome", "code"]
+        "Statements offered for registration, by how it ended; code is the error code, or ok";
+    REGISTER_DURATION: "histogram" "capstan_register_duration_seconds" []
+        "Time from a read request to its answer, for registrations";
+    BATCH_SIZE: "histogram" "capstan_batch_size" []
+        "Statements in one commit";
+    COMMIT_DURATION: "histogram" "capstan_commit_duration_seconds" []
+        "Time one commit took, disk sync and signature included";
+    TREE_SIZE: "gauge" "capstan_tree_size" []
+        "Leaves in the log";
+    CHECKPOINT_TIMESTAMP: "gauge" "capstan_checkpoint_timestamp_seconds" []
+        "Unix time of the last published checkpoint";
+    QUEUE_DEPTH: "gauge" "capstan_queue_depth" []
+        "Statements that wait for a commit";
+    QUEUE_BYTES: "gauge" "capstan_queue_bytes" []
+        "Bytes of the statements that wait for a commit";
+    DISK_FREE: "gauge" "capstan_disk_free_bytes" []
+        "Free bytes on the disk of the data directory";
+    READ_ONLY: "gauge" "capstan_read_only" []
+        "1 while the log refuses to write, 0 while it writes";
+    SELF_AUDIT_FAILURES: "counter" "capstan_self_audit_failures" []
+        "Receipts or heads of this log that failed its own verification; must stay 0";
+    HTTP_REQUESTS: "counter" "capstan_http_requests" ["route", "method", "status"]
+        "Answered requests";
+    RATE_LIMITED: "counter" "capstan_rate_limited" []
+        "Requests turned away because their address asked too often";
+    POLICY: "gauge" "capstan_policy_info" ["digest"]
+        "Always 1; digest is the registration policy in force";
+    BUILD: "gauge" "capstan_build_info" ["version"]
+        "Always 1; version is the version of this binary";
+}
+
+/// 0.5 ms to 10 s, about three to a decade: a receipt takes milliseconds, and
+/// the request deadline is 5 s.
+const SECONDS: [f64; 14] =
+    [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
+/// Powers of two up to the default size of a commit.
+const SIZES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
+
+/// How a registration ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// Appended to the log.
+    Registered,
+    /// It was on the log already.
+    Known,
+    /// The bytes are wrong.
+    Rejected,
+    /// Policy said no.
+    Refused,
+    /// Our fault: busy, or broken.
+    Fault,
+}
+
+impl Outcome {
+    /// The word used as label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Registered => "registered",
+            Self::Known => "known",
+            Self::Rejected => "rejected",
+            Self::Refused => "refused",
+            Self::Fault => "fault",
+        }
+    }
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Ending {
+    outcome: &'static str,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Answer {
+    route: &'static str,
+    method: &'static str,
+    status: u16,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Policy {
+    digest: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Build {
+    version: &'static str,
+}
+
+type Level = Gauge<u64, AtomicU64>;
+
+/// The metrics of one process. Clones count into the same numbers.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    registrations: Family<Ending, Counter>,
+    register_duration: Histogram,
+    batch_size: Histogram,
+    commit_duration: Histogram,
+    tree_size: Level,
+    checkpoint_timestamp: Level,
+    queue_depth: Level,
+    queue_bytes: Level,
+    disk_free: Level,
+    read_only: Level,
+    self_audit_failures: Counter,
+    http_requests: Family<Answer, Counter>,
+    rate_limited: Counter,
+    policy: Family<Policy, Level>,
+}
+
+fn register<M: Metric + Clone>(registry: &mut Registry, row: &Row, metric: M) -> M {
+    registry.register(row.name, row.help, metric.clone());
+    metric
+}
+
+impl Metrics {
+    /// All metrics at zero.
+    pub fn new(version: &'static str) -> Self {
+        let mut registry = Registry::default();
+        let r = &mut registry;
+        let build: Family<Build, Level> = Family::default();
+        build.get_or_create(&Build { version }).set(1);
+        register(r, &BUILD, build);
+        Self(Arc::new(Inner {
+            registrations: register(r, &REGISTRATIONS, Family::default()),
+            register_duration: register(r, &REGISTER_DURATION, Histogram::new(SECONDS)),
+            batch_size: register(r, &BATCH_SIZE, Histogram::new(SIZES)),
+            commit_duration: register(r, &COMMIT_DURATION, Histogram::new(SECONDS)),
+            tree_size: register(r, &TREE_SIZE, Level::default()),
+            checkpoint_timestamp: register(r, &CHECKPOINT_TIMESTAMP, Level::default()),
+            queue_depth: register(r, &QUEUE_DEPTH, Level::default()),
+            queue_bytes: register(r, &QUEUE_BYTES, Level::default()),
+            disk_free: register(r, &DISK_FREE, Level::default()),
+            read_only: register(r, &READ_ONLY, Level::default()),
+            self_audit_failures: register(r, &SELF_AUDIT_FAILURES, Counter::default()),
+            http_requests: register(r, &HTTP_REQUESTS, Family::default()),
+            rate_limited: register(r, &RATE_LIMITED, Counter::default()),
+            policy: register(r, &POLICY, Family::default()),
+            registry,
+        }))
+    }
+
+    /// A registration ended after `seconds`; `code` is its error code, or "ok".
+    pub fn registered(&self, outcome: Outcome, code: &'static str, seconds: f64) {
+        let ending = Ending { outcome: outcome.as_str(), code };
+        self.0.registrations.get_or_create(&ending).inc();
+        self.0.register_duration.observe(seconds);
+    }
+
+    /// A batch became durable and signed.
+    pub fn committed(&self, batch_size: u32, seconds: f64, tree_size: u64) {
+        self.0.batch_size.observe(f64::from(batch_size));
+        self.0.commit_duration.observe(seconds);
+        self.0.tree_size.set(tree_size);
+    }
+
+    /// The log was opened with this many leaves.
+    pub fn opened(&self, tree_size: u64) {
+        self.0.tree_size.set(tree_size);
+    }
+
+    /// A checkpoint was published at this Unix time.
+    pub fn published(&self, unix_seconds: u64) {
+        self.0.checkpoint_timestamp.set(unix_seconds);
+    }
+
+    /// This much waits for a commit now.
+    pub fn queued(&self, statements: usize, bytes: usize) {
+        self.0.queue_depth.set(clamped(statements));
+        self.0.queue_bytes.set(clamped(bytes));
+    }
+
+    /// The disk has this much room now.
+    pub fn disk_free(&self, bytes: u64) {
+        self.0.disk_free.set(bytes);
+    }
+
+    /// The log stopped writing, or writes again.
+    pub fn read_only(&self, yes: bool) {
+        self.0.read_only.set(u64::from(yes));
+    }
+
+    /// The log failed its own verification.
+    pub fn self_audit_failed(&self) {
+        self.0.self_audit_failures.inc();
+    }
+
+    /// A request was answered. `route` is the pattern, never the path.
+    pub fn answered(&self, route: &'static str, method: &str, status: u16) {
+        let answer = Answer { route, method: known_method(method), status };
+        self.0.http_requests.get_or_create(&answer).inc();
+    }
+
+    /// A request was turned away because its address asked too often.
+    pub fn rate_limited(&self) {
+        self.0.rate_limited.inc();
+    }
+
+    /// This policy is in force from now on, and no other.
+    pub fn policy_in_force(&self, digest: &str) {
+        self.0.policy.clear();
+        self.0.policy.get_or_create(&Policy { digest: digest.to_owned() }).set(1);
+    }
+
+    /// All metrics as OpenMetrics text.
+    pub fn encode(&self) -> String {
+        let mut out = String::new();
+        match text::encode(&mut out, &self.0.registry) {
+            Ok(()) => out,
+            // Writing to a string does not fail; a scraper refuses text
+            // without its end mark, so an empty one is an honest answer.
+            Err(std::fmt::Error) => String::new(),
+        }
+    }
+
+    /// The media type of `encode`.
+    pub fn content_type() -> &'static str {
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    }
+}
+
+fn clamped(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// A client can invent methods; a label must not follow it.
+fn known_method(method: &str) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"];
+    KNOWN.into_iter().find(|known| *known == method).unwrap_or("other")
+}
+
+/// `docs/metrics.md`: the table for people.
+pub fn reference() -> String {
+    let mut out = "# Metrics\n\nServed at `/metrics` as OpenMetrics text.\n\n\
+        | name | kind | labels | meaning |\n|---|---|---|---|\n"
+        .to_owned();
+    for Row { name, kind, labels, help } in TABLE {
+        let total = if *kind == "counter" { "_total" } else { "" };
+        let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
+        out.push_str(&format!("| `{name}{total}` | {kind} | {} | {help}. |\n", labels.join(", ")));
+    }
+    let words = |bounds: &[f64]| bounds.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+    out.push_str(&format!(
+        "\nDurations fall into buckets up to {} seconds; sizes into buckets up to {}.\n",
+        words(&SECONDS),
+        words(&SIZES)
+    ));
+    out
+}
