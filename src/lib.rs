@@ -9,3 +9,6 @@ pub mod wire;
 
 /// Keys: what they are, how they are named, sign and verify.
 pub mod key;
+
+/// The Merkle log: trees, tiles, paths, and what a batch changes.
+pub mod log;
