@@ -12,3 +12,6 @@ pub mod key;
 
 /// The Merkle log: trees, tiles, paths, and what a batch changes.
 pub mod log;
+
+/// A tree head as a signed note.
+pub mod checkpoint;
