@@ -1,0 +1,161 @@
+//! A tree head as C2SP tlog-checkpoint writes it: a signed note.
+//!
+//! In: origin, size and root with an Ed25519 key; or the text of a note. Out:
+//! the note; or the checkpoint, once a known key has verified it. Signatures
+//! of unknown keys are ignored, so witnesses may add theirs.
+
+mod note;
+
+#[cfg(test)]
+mod tests;
+
+use crate::key::{self, Algorithm, SigningKey};
+use crate::log::TreeSize;
+use crate::wire::digest::Digest;
+use crate::wire::text;
+
+pub use note::VerifierKey;
+
+/// Signature lines read from one note. A log signs once; 100 leave room for
+/// every witness one would ask.
+pub const SIGNATURES_MAX: usize = 100;
+
+/// Bytes of one note: 100 Ed25519 signature lines of about 200 bytes are
+/// 20 KiB, and a few post-quantum ones of 5 KiB still fit.
+pub const NOTE_BYTES_MAX: usize = 64 * 1024;
+
+/// What a log says about its tree.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Checkpoint {
+    /// The name of the log: one line, not empty.
+    pub origin: String,
+    /// The number of leaves.
+    pub size: TreeSize,
+    /// The root at that size.
+    pub root: Digest,
+}
+
+impl Checkpoint {
+    /// The note text: origin, size and base64 root, a line each.
+    pub fn text(&self) -> String {
+        let root = text::base64(self.root.as_bytes());
+        format!("{}\n{}\n{root}\n", self.origin, self.size)
+    }
+
+    /// The whole note, signed by one Ed25519 key under `name`, which should
+    /// be the origin.
+    pub fn sign(&self, name: &str, key: &SigningKey) -> Result<String, Error> {
+        if self.origin.is_empty() || self.origin.contains(note::is_control) {
+            return Err(Error::Malformed { part: "origin" });
+        }
+        let verifier = VerifierKey::new(name, key.public())?;
+        let text = self.text();
+        let signature = key.sign(text.as_bytes()).map_err(Error::Key)?;
+        Ok(format!("{text}\n{}", verifier.signature_line(&signature)))
+    }
+}
+
+/// A checkpoint as it was read, with signatures nobody has checked yet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SignedCheckpoint {
+    checkpoint: Checkpoint,
+    text: String,
+    extensions: Vec<String>,
+    signatures: Vec<note::Signature>,
+}
+
+impl SignedCheckpoint {
+    /// Reads a note in the one spelling the specification allows.
+    pub fn parse(note: &str) -> Result<Self, Error> {
+        if note.len() > NOTE_BYTES_MAX {
+            return Err(Error::TooLong { bytes: note.len() });
+        }
+        if note.contains(|c| c != '\n' && note::is_control(c)) {
+            return Err(Error::Malformed { part: "text" });
+        }
+        // The lines of a checkpoint are not empty, so the first empty line is
+        // also the last one.
+        let (body, signatures) =
+            note.split_once("\n\n").ok_or(Error::Malformed { part: "blank line" })?;
+        let mut lines = body.split('\n');
+        let mut line =
+            |part| lines.next().filter(|l| !l.is_empty()).ok_or(Error::Malformed { part });
+        let origin = line("origin")?.to_owned();
+        let size = size(line("size")?).ok_or(Error::Malformed { part: "size" })?;
+        let root = text::from_base64(line("root")?)
+            .and_then(|bytes| Digest::from_slice(&bytes))
+            .ok_or(Error::Malformed { part: "root" })?;
+        Ok(Self {
+            checkpoint: Checkpoint { origin, size, root },
+            text: format!("{body}\n"),
+            extensions: lines.map(str::to_owned).collect(),
+            signatures: note::signatures(signatures)?,
+        })
+    }
+
+    /// The checkpoint, if this key has signed it. Any signature line under
+    /// the key's name and hash must verify.
+    pub fn verify(&self, key: &VerifierKey) -> Result<Checkpoint, Error> {
+        let mut ours = self.signatures.iter().filter(|s| s.is_by(key)).peekable();
+        if ours.peek().is_none() {
+            return Err(Error::NotSigned { by: key.name().to_owned() });
+        }
+        ours.try_for_each(|s| {
+            key.public().verify(Algorithm::EdDsa, self.text.as_bytes(), s.bytes())
+        })
+        .map_err(Error::Key)?;
+        Ok(self.checkpoint.clone())
+    }
+
+    /// Lines after the root, which the signatures cover too.
+    pub fn extensions(&self) -> &[String] {
+        &self.extensions
+    }
+}
+
+fn size(line: &str) -> Option<TreeSize> {
+    let size: u64 = line.parse().ok()?;
+    (size.to_string() == line).then_some(TreeSize::new(size))
+}
+
+/// Why text is not a checkpoint, or not one a key stands behind.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The key cannot sign, or its signature does not verify.
+    #[error("the key does not stand behind the checkpoint")]
+    Key(#[source] key::Error),
+    /// Notes are signed with Ed25519 here.
+    #[error("checkpoints are signed with Ed25519 keys only")]
+    KeyKind,
+    /// A part that is missing or has another spelling.
+    #[error("the checkpoint has no well-formed {part}")]
+    Malformed { part: &'static str },
+    /// No signature line carries the name and hash of the key.
+    #[error("the checkpoint is not signed by {by}")]
+    NotSigned { by: String },
+    /// More bytes than any checkpoint needs.
+    #[error("a checkpoint of {bytes} bytes is longer than {NOTE_BYTES_MAX}")]
+    TooLong { bytes: usize },
+    /// More signature lines than any checkpoint needs.
+    #[error("the checkpoint has more than {SIGNATURES_MAX} signatures")]
+    TooManySignatures,
+    /// Text that is not `name+hash+key`, or whose hash is of another key.
+    #[error("not a verifier key of the form name+hash+key")]
+    VerifierKey,
+}
+
+impl Error {
+    /// The stable word for this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Key(error) => error.code(),
+            Self::KeyKind => "checkpoint-key-kind",
+            Self::Malformed { .. } => "checkpoint-malformed",
+            Self::NotSigned { .. } => "checkpoint-not-signed",
+            Self::TooLong { .. } => "checkpoint-too-long",
+            Self::TooManySignatures => "checkpoint-too-many-signatures",
+            Self::VerifierKey => "checkpoint-verifier-key",
+        }
+    }
+}
