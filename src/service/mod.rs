@@ -1,0 +1,124 @@
+//! The log at work: the journey of a statement, and the one writer at its
+//! end.
+//!
+//! `register.rs` is the journey, read it first. `writer.rs` turns a batch of
+//! admitted statements into one durable commit and one signature; `queue.rs`
+//! runs it at its own pace. Everything a reader needs comes from the last
+//! `Snapshot`, so reads never wait for the writer.
+
+mod clock;
+mod control;
+mod error;
+mod open;
+mod proof;
+mod publish;
+mod queue;
+mod rate;
+mod register;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use arc_swap::ArcSwap;
+
+use crate::envelope::StatementId;
+use crate::key::PublicKey;
+use crate::log::{Edge, LeafIndex};
+use crate::metrics::Metrics;
+use crate::policy::Policy;
+use crate::receipt::SignedHead;
+use crate::resolve::DidWebResolver;
+use crate::store::Store;
+use crate::trust::TrustAnchors;
+use crate::verify::Memo;
+
+pub use clock::now;
+pub use control::rotate;
+pub use error::{Fault, Rejected};
+pub use open::{Options, init, open};
+pub use publish::keep_publishing;
+pub use queue::Ticket;
+pub use rate::Buckets;
+pub use register::{Entry, Prepared, Registered};
+pub use writer::Writer;
+
+/// A running log.
+pub struct Service {
+    identity: Identity,
+    options: Options,
+    store: Arc<Store>,
+    shared: Arc<Shared>,
+    queue: queue::Queue,
+    resolver: Option<DidWebResolver>,
+    issuer_rate: Buckets<String>,
+    read_only: AtomicBool,
+    reload_failed: AtomicBool,
+    metrics: Metrics,
+}
+
+/// What a log calls itself.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Identity {
+    /// `iss` of its receipts and control statements.
+    pub issuer: String,
+    /// The origin line of its checkpoints: the issuer without its scheme.
+    pub origin: String,
+}
+
+impl Identity {
+    /// From the name an operator gives: a host name or a URI.
+    pub fn from_name(name: &str) -> Self {
+        let issuer =
+            if name.contains(':') { name.to_owned() } else { format!("https://{name}") };
+        let origin = issuer.split_once("://").map_or(issuer.as_str(), |(_, rest)| rest);
+        Self { origin: origin.trim_end_matches('/').to_owned(), issuer }
+    }
+}
+
+/// What the writer publishes to everybody else.
+struct Shared {
+    snapshot: ArcSwap<Snapshot>,
+    rules: ArcSwap<Rules>,
+    keys: ArcSwap<Vec<PublicKey>>,
+}
+
+/// The last signed head, and the right edge of its tree.
+pub struct Snapshot {
+    signed: SignedHead,
+    edge: Edge,
+    /// Knows that the head's signature verifies.
+    memo: Memo,
+}
+
+impl Snapshot {
+    /// The head with its signature.
+    pub fn signed(&self) -> &SignedHead {
+        &self.signed
+    }
+}
+
+/// The policy and trust in force, and where they stand on the log.
+pub struct Rules {
+    /// Counts the changes: a statement judged under other rules than those
+    /// in force at its turn is judged again.
+    epoch: u64,
+    policy: Policy,
+    policy_entry: (LeafIndex, StatementId),
+    trust: TrustAnchors,
+    trust_text: String,
+}
+
+impl Rules {
+    /// The policy in force.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Where it stands on the log.
+    pub fn policy_entry(&self) -> (LeafIndex, StatementId) {
+        self.policy_entry
+    }
+}

@@ -1,0 +1,229 @@
+//! The bounded queue before the writer, and the thread that empties it.
+//!
+//! Self-clocking: the writer takes whatever arrived during the last sync. No
+//! timer, so a lone statement waits for nobody and a flood fills batches.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Fault, Shared, Snapshot, Writer, now};
+use crate::envelope::{Authentic, StatementId};
+use crate::log::LeafIndex;
+use crate::metrics::Metrics;
+use crate::policy::Admitted;
+use crate::wire::digest::Digest;
+
+/// Where a statement came to stand.
+pub(super) struct Placed {
+    pub(super) index: LeafIndex,
+    /// The inclusion path at the snapshot's head; none if it stood there
+    /// before this batch.
+    pub(super) path: Option<Vec<Digest>>,
+    pub(super) snapshot: Arc<Snapshot>,
+}
+
+/// What the writer answers.
+pub(super) enum Answer {
+    Placed(Placed),
+    /// Judged under rules that are no longer in force.
+    Stale,
+}
+
+impl Answer {
+    pub(super) fn into_result(self) -> Option<Placed> {
+        if let Self::Placed(placed) = self { Some(placed) } else { None }
+    }
+}
+
+/// A statement's place in the queue.
+pub struct Ticket {
+    admitted: Arc<Admitted>,
+    answer: oneshot::Receiver<Answer>,
+}
+
+impl Ticket {
+    /// The statement's name.
+    pub fn id(&self) -> StatementId {
+        self.admitted.statement().id()
+    }
+
+    pub(super) fn canonical(&self) -> Vec<u8> {
+        self.admitted.statement().canonical().to_vec()
+    }
+
+    pub(super) fn into_statement(self) -> Option<Authentic> {
+        Some(self.admitted.statement().clone())
+    }
+
+    pub(super) async fn placed(&mut self) -> Result<Answer, Fault> {
+        (&mut self.answer).await.map_err(|_| Fault::ShuttingDown)
+    }
+}
+
+struct Item {
+    admitted: Arc<Admitted>,
+    epoch: u64,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// Limits of the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueLimits {
+    /// Statements that may wait.
+    pub statements: usize,
+    /// Bytes that may wait.
+    pub bytes: usize,
+    /// Statements in one commit.
+    pub batch: usize,
+}
+
+/// The sending side.
+pub(super) struct Queue {
+    sender: Mutex<Option<mpsc::Sender<Item>>>,
+    waiting: Arc<Waiting>,
+    limits: QueueLimits,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What is between the two sides.
+#[derive(Default)]
+struct Waiting {
+    bytes: AtomicUsize,
+    ids: Mutex<HashSet<StatementId>>,
+}
+
+impl Waiting {
+    fn ids(&self) -> MutexGuard<'_, HashSet<StatementId>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    /// Starts the writer on a thread of its own.
+    pub(super) fn start(writer: Writer, shared: Arc<Shared>, limits: QueueLimits, metrics: Metrics) -> Self {
+        let (sender, receiver) = mpsc::channel(limits.statements);
+        let waiting = Arc::new(Waiting::default());
+        let thread = Thread { writer, shared, receiver, waiting: waiting.clone(), limits, metrics };
+        let handle = std::thread::Builder::new().name("writer".to_owned()).spawn(move || thread.run());
+        Self {
+            sender: Mutex::new(Some(sender)),
+            waiting,
+            limits,
+            writer: Mutex::new(handle.ok()),
+        }
+    }
+
+    /// Puts a statement in the queue, unless it is full.
+    pub(super) fn push(&self, admitted: Admitted, epoch: u64) -> Result<Ticket, Fault> {
+        let admitted = Arc::new(admitted);
+        let (answer, ticket) = oneshot::channel();
+        let id = admitted.statement().id();
+        let size = admitted.statement().canonical().len();
+        let busy = || Fault::Busy { waiting: self.waiting.ids().len() };
+        if self.waiting.bytes.load(Ordering::Relaxed) + size > self.limits.bytes {
+            return Err(busy());
+        }
+        let sender = self.sender();
+        let sender = sender.as_ref().ok_or(Fault::ShuttingDown)?;
+        let item = Item { admitted: admitted.clone(), epoch, answer };
+        self.waiting.bytes.fetch_add(size, Ordering::Relaxed);
+        self.waiting.ids().insert(id);
+        match sender.try_send(item) {
+            Ok(()) => Ok(Ticket { admitted, answer: ticket }),
+            Err(e) => {
+                self.waiting.bytes.fetch_sub(size, Ordering::Relaxed);
+                self.waiting.ids().remove(&id);
+                Err(match e {
+                    mpsc::error::TrySendError::Full(_) => busy(),
+                    mpsc::error::TrySendError::Closed(_) => Fault::ShuttingDown,
+                })
+            }
+        }
+    }
+
+    /// Whether a statement waits for its commit.
+    pub(super) fn holds(&self, id: &StatementId) -> bool {
+        self.waiting.ids().contains(id)
+    }
+
+    /// Takes nothing more, and returns when everything taken is committed.
+    pub(super) fn drain(&self) {
+        drop(self.sender().take());
+        let handle = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(handle) = handle
+            && handle.join().is_err()
+        {
+            tracing::error!("the writer ended in a panic");
+        }
+    }
+
+    fn sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Item>>> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The receiving side.
+struct Thread {
+    writer: Writer,
+    shared: Arc<Shared>,
+    receiver: mpsc::Receiver<Item>,
+    waiting: Arc<Waiting>,
+    limits: QueueLimits,
+    metrics: Metrics,
+}
+
+impl Thread {
+    fn run(mut self) {
+        while let Some(first) = self.receiver.blocking_recv() {
+            let mut batch = vec![first];
+            while batch.len() < self.limits.batch
+                && let Ok(next) = self.receiver.try_recv()
+            {
+                batch.push(next);
+            }
+            self.commit(batch);
+        }
+    }
+
+    /// One batch. An error here means that we no longer know what is on the
+    /// disk: the process ends, and the next start finds out.
+    fn commit(&mut self, batch: Vec<Item>) {
+        let started = std::time::Instant::now();
+        let epoch = self.shared.rules.load().epoch;
+        let (current, stale): (Vec<Item>, Vec<Item>) = batch.into_iter().partition(|i| i.epoch == epoch);
+        let statements: Vec<&Authentic> = current.iter().map(|i| i.admitted.statement()).collect();
+        let appended = match self.writer.append(&statements, now()) {
+            Ok(appended) => appended,
+            Err(error) => {
+                tracing::error!(code = error.code(), error = &error as &dyn std::error::Error, "commit failed; stopping");
+                std::process::abort();
+            }
+        };
+        let fresh = appended.iter().filter(|p| p.path.is_some()).count();
+        let size = self.writer.size().get();
+        let fresh = u32::try_from(fresh).unwrap_or(u32::MAX);
+        self.metrics.committed(fresh, started.elapsed().as_secs_f64(), size);
+        self.forget(current.iter().chain(&stale));
+        for (item, placed) in current.into_iter().zip(appended) {
+            // The client may have gone; the statement is logged all the same.
+            let _gone = item.answer.send(Answer::Placed(placed));
+        }
+        for item in stale {
+            let _gone = item.answer.send(Answer::Stale);
+        }
+    }
+
+    fn forget<'a>(&self, items: impl Iterator<Item = &'a Item>) {
+        let mut ids = self.waiting.ids();
+        for item in items {
+            let statement = item.admitted.statement();
+            ids.remove(&statement.id());
+            self.waiting.bytes.fetch_sub(statement.canonical().len(), Ordering::Relaxed);
+        }
+        self.metrics.queued(ids.len(), self.waiting.bytes.load(Ordering::Relaxed));
+    }
+}

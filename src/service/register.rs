@@ -1,0 +1,159 @@
+//! The journey of a statement, in order. Read this first.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::queue::Ticket;
+use super::{Fault, Rejected, Rules, Service, Snapshot, now};
+use crate::envelope::{Authentic, Resolved, SignedStatement, StatementId};
+use crate::log::LeafIndex;
+use crate::policy::{Admitted, Decision};
+use crate::profile;
+use crate::wire::digest::Digest;
+
+/// A statement with its place in the log.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Entry {
+    /// The statement's name.
+    pub id: StatementId,
+    /// Its leaf.
+    pub index: LeafIndex,
+}
+
+/// A statement that is in the log, with a receipt that was verified.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    /// Which statement, where.
+    pub entry: Entry,
+    /// The COSE Receipt.
+    pub receipt: Vec<u8>,
+    /// Whether it had been logged before.
+    pub known: bool,
+}
+
+/// How far a statement comes without waiting for the writer.
+pub enum Prepared {
+    /// It was logged before; here is its receipt.
+    Known(Box<Registered>),
+    /// It is in the queue.
+    Queued(Ticket),
+}
+
+impl Service {
+    /// Takes a statement all the way to its receipt.
+    pub async fn register(&self, bytes: Vec<u8>) -> Result<Registered, Rejected> {
+        match self.prepare(bytes).await? {
+            Prepared::Known(registered) => Ok(*registered),
+            Prepared::Queued(ticket) => self.finish(ticket).await,
+        }
+    }
+
+    /// Everything up to the queue: authenticate, recognise, read, decide.
+    pub async fn prepare(&self, bytes: Vec<u8>) -> Result<Prepared, Rejected> {
+        self.refuse_read_only()?;
+        let statement = SignedStatement::parse(bytes)?;
+        let resolved = self.resolve(&statement).await?;
+        let rules = self.shared.rules.load_full();
+        let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
+        // Only after authentication: nobody collects a receipt with a
+        // signature that does not verify.
+        if let Some(index) = self.store.find(&authentic.id()).map_err(Fault::from)? {
+            let entry = Entry { id: authentic.id(), index };
+            return Ok(Prepared::Known(Box::new(self.again(entry)?)));
+        }
+        self.check_issuer_rate(&rules, &authentic)?;
+        let admitted = decide(&rules, authentic)?;
+        Ok(Prepared::Queued(self.queue.push(admitted, rules.epoch)?))
+    }
+
+    /// Waits for the commit that covers the statement; then its receipt.
+    pub async fn finish(&self, ticket: Ticket) -> Result<Registered, Rejected> {
+        let mut ticket = ticket;
+        loop {
+            let placed = ticket.placed().await?;
+            // The rules changed while it waited: they decide anew.
+            let Some(placed) = placed.into_result() else {
+                let rules = self.shared.rules.load_full();
+                let again = ticket.into_statement().ok_or(Fault::ShuttingDown)?;
+                let resolved = Resolved { keys: vec![again.issuer().key.clone()] };
+                let statement = again.statement().clone();
+                let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
+                ticket = self.queue.push(decide(&rules, authentic)?, rules.epoch)?;
+                continue;
+            };
+            let entry = Entry { id: ticket.id(), index: placed.index };
+            let Some(path) = &placed.path else { return Ok(self.again(entry)?) };
+            let canonical = ticket.canonical();
+            let receipt = self.release(&placed.snapshot, &entry, path, &canonical)?;
+            return Ok(Registered { entry, receipt, known: false });
+        }
+    }
+
+    /// A fresh receipt, at the newest head, for a statement that is logged.
+    pub fn again(&self, entry: Entry) -> Result<Registered, Fault> {
+        let receipt = self.receipt(&entry)?;
+        Ok(Registered { entry, receipt, known: true })
+    }
+
+    /// Lets a receipt out once the verifier has seen it.
+    pub(super) fn release(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        entry: &Entry,
+        path: &[Digest],
+        canonical: &[u8],
+    ) -> Result<Vec<u8>, Fault> {
+        let receipt = snapshot.signed.receipt(entry.index, path);
+        let parsed = crate::receipt::Receipt::parse(receipt.clone()).map_err(|_| Fault::SelfCheck);
+        let keys = self.shared.keys.load();
+        let mut memo = snapshot.memo.clone();
+        let verified = parsed.and_then(|parsed| {
+            crate::verify::inclusion(&parsed, canonical, &keys, &mut memo)
+                .map_err(|_| Fault::SelfCheck)
+        });
+        if verified.is_err() {
+            self.metrics.self_audit_failed();
+            tracing::error!(id = %entry.id, index = %entry.index, "a receipt failed its own verification");
+        }
+        verified.map(|_| receipt)
+    }
+
+    /// Keys for issuers that publish them, when the operator allows asking.
+    async fn resolve(&self, statement: &SignedStatement) -> Result<Resolved, Rejected> {
+        let issuer = statement.header().claims.issuer.as_deref().unwrap_or_default();
+        match &self.resolver {
+            Some(resolver) if issuer.starts_with("did:web:") => {
+                let keys = resolver.resolve(issuer).await?;
+                Ok(Resolved { keys: keys.into_iter().map(|named| named.key).collect() })
+            }
+            _ => Ok(Resolved::default()),
+        }
+    }
+
+    fn check_issuer_rate(&self, rules: &Rules, authentic: &Authentic) -> Result<(), Fault> {
+        let Some(rate) = rules.policy.rate() else { return Ok(()) };
+        let issuer = &authentic.issuer().name;
+        self.issuer_rate.take(issuer.clone(), f64::from(rate.per_minute) / 60.0, rate.per_minute).map_err(
+            |retry_seconds| Fault::IssuerRate {
+                issuer: issuer.clone(),
+                per_minute: rate.per_minute,
+                retry_seconds,
+            },
+        )
+    }
+
+    fn refuse_read_only(&self) -> Result<(), Fault> {
+        if self.options.read_only {
+            return Err(Fault::ReadOnly);
+        }
+        if self.read_only.load(Ordering::Relaxed) { Err(Fault::DiskFull) } else { Ok(()) }
+    }
+}
+
+fn decide(rules: &Rules, authentic: Authentic) -> Result<Admitted, Rejected> {
+    let read = profile::read(&authentic);
+    match rules.policy.decide(authentic, &read) {
+        Decision::Admit(admitted) => Ok(admitted),
+        Decision::Refuse(refusal) => Err(Rejected::Refused(Box::new(refusal))),
+    }
+}

@@ -1,0 +1,223 @@
+//! The one writer: a batch becomes one durable commit and one signature.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::queue::Placed;
+use super::{Identity, Rules, Shared, Snapshot};
+use crate::envelope::{Authentic, StatementId};
+use crate::key::{PublicKey, SigningKey};
+use crate::log::{Edge, LeafIndex, Plan, leaf_hash};
+use crate::profile::Control;
+use crate::receipt::{Receipt, SignedHead};
+use crate::store::{Commit, HeadRecord, NewEntry, Store};
+use crate::verify::{self, Memo};
+use crate::wire::time::UnixSeconds;
+use crate::{key, log, store};
+
+/// Owns the head: nothing else appends.
+pub struct Writer {
+    pub(super) identity: Identity,
+    pub(super) store: Arc<Store>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) head: HeadRecord,
+    pub(super) edge: Edge,
+    pub(super) key: SigningKey,
+}
+
+/// Something that changes how the log itself works.
+pub(super) struct Change {
+    pub(super) control: Control,
+    pub(super) rules: Option<Rules>,
+    pub(super) successor: Option<SigningKey>,
+}
+
+impl Writer {
+    /// The number of leaves.
+    pub fn size(&self) -> log::TreeSize {
+        self.head.size()
+    }
+
+    /// Appends statements that are not in the log yet, and finds those that
+    /// are. One place for each, in order.
+    pub(super) fn append(
+        &mut self,
+        statements: &[&Authentic],
+        now: UnixSeconds,
+    ) -> Result<Vec<Placed>, Error> {
+        let mut fresh: Vec<&Authentic> = Vec::new();
+        let mut places: HashMap<StatementId, Place> = HashMap::with_capacity(statements.len());
+        for statement in statements {
+            let id = statement.id();
+            if places.contains_key(&id) {
+                continue;
+            }
+            let place = match self.store.find(&id)? {
+                Some(index) => Place::Old(index),
+                None => {
+                    fresh.push(statement);
+                    Place::New(fresh.len() - 1)
+                }
+            };
+            places.insert(id, place);
+        }
+        let first = self.size().get();
+        let mut paths = if fresh.is_empty() { Vec::new() } else { self.commit(&fresh, now, None)? };
+        let snapshot = self.shared.snapshot.load_full();
+        let placed = statements.iter().map(|statement| {
+            let (index, path) = match places.get(&statement.id()) {
+                Some(Place::New(nth)) => {
+                    let index = first + u64::try_from(*nth).unwrap_or(u64::MAX);
+                    // A second copy in one batch gets its path from the tiles.
+                    (LeafIndex::new(index), paths.get_mut(*nth).and_then(Option::take))
+                }
+                Some(Place::Old(index)) => (*index, None),
+                None => (LeafIndex::new(u64::MAX), None),
+            };
+            Placed { index, path, snapshot: snapshot.clone() }
+        });
+        Ok(placed.collect())
+    }
+
+    /// Appends a control statement and lets the change take effect with it.
+    pub(super) fn append_control(
+        &mut self,
+        statement: &Authentic,
+        change: Change,
+        now: UnixSeconds,
+    ) -> Result<(), Error> {
+        self.commit(&[statement], now, Some(change)).map(drop)
+    }
+
+    /// Plan, gate, commit, sign, publish: in this order and no other.
+    fn commit(
+        &mut self,
+        fresh: &[&Authentic],
+        now: UnixSeconds,
+        change: Option<Change>,
+    ) -> Result<Vec<Option<Vec<crate::wire::digest::Digest>>>, Error> {
+        let leaves: Vec<_> = fresh.iter().map(|s| leaf_hash(s.id().entry())).collect();
+        let plan = Plan::extend(self.head.frontier(), &leaves);
+        let mut edge = self.edge.clone();
+        let tiles: Vec<_> = leaves.iter().flat_map(|leaf| edge.append(*leaf)).collect();
+        self.gate(fresh, &plan)?;
+        let first = LeafIndex::new(self.size().get());
+        let head = self.head.next(plan.after, now);
+        let entries: Vec<NewEntry<'_>> = fresh
+            .iter()
+            .map(|s| NewEntry { id: s.id(), canonical: s.canonical(), collateral: s.collateral() })
+            .collect();
+        let keys = self.keys_after(change.as_ref());
+        let controls: Vec<_> = change.iter().map(|c| (c.control, first)).collect();
+        self.store.commit(&Commit {
+            entries: &entries,
+            tiles: &tiles,
+            head: &head,
+            controls: &controls,
+            keys: keys.as_deref(),
+        })?;
+        self.head = head;
+        self.edge = edge;
+        if let Some(change) = change {
+            self.take_effect(change, keys);
+        }
+        self.publish(fresh.last().map(|s| s.canonical()), plan.paths.last())?;
+        Ok(plan.paths.into_iter().map(Some).collect())
+    }
+
+    /// Computes the new root a second time, from the bytes that will be
+    /// stored instead of the ids that came along. A bit that flipped in
+    /// memory ends here, before it is signed.
+    fn gate(&self, fresh: &[&Authentic], plan: &Plan) -> Result<(), Error> {
+        let mut frontier = self.head.frontier().clone();
+        for statement in fresh {
+            let id = StatementId::of_canonical(statement.canonical());
+            frontier.append(leaf_hash(id.entry()));
+        }
+        if frontier.root() == plan.root { Ok(()) } else { Err(Error::Gate) }
+    }
+
+    /// The public keys after a succession: the new one first, all others kept.
+    fn keys_after(&self, change: Option<&Change>) -> Option<Vec<PublicKey>> {
+        let change = change?;
+        let mut keys: Vec<PublicKey> = self.shared.keys.load().as_ref().clone();
+        let active = change.successor.as_ref().unwrap_or(&self.key).public().clone();
+        keys.retain(|key| *key != active);
+        keys.insert(0, active);
+        Some(keys)
+    }
+
+    fn take_effect(&mut self, change: Change, keys: Option<Vec<PublicKey>>) {
+        if let Some(key) = change.successor {
+            self.key = key;
+        }
+        if let Some(keys) = keys {
+            self.shared.keys.store(Arc::new(keys));
+        }
+        if let Some(rules) = change.rules {
+            self.shared.rules.store(Arc::new(rules));
+        }
+    }
+
+    /// Signs the head once, sees the signature verify through the only
+    /// verifier, and shows it to everybody.
+    pub(super) fn publish(
+        &self,
+        last: Option<&[u8]>,
+        path: Option<&Vec<crate::wire::digest::Digest>>,
+    ) -> Result<(), Error> {
+        let signed = SignedHead::sign(self.head.head(), &self.identity.issuer, &self.key)?;
+        let mut memo = Memo::default();
+        // A tree of one leaf has no encodable receipt; it is only ever the
+        // step before the second entry of a new log.
+        if let (Some(canonical), Some(path)) = (last, path)
+            && !path.is_empty()
+        {
+            let index = LeafIndex::new(self.size().get().saturating_sub(1));
+            let receipt = Receipt::parse(signed.receipt(index, path)).map_err(Error::Receipt)?;
+            let keys = std::slice::from_ref(self.key.public());
+            verify::inclusion(&receipt, canonical, keys, &mut memo).map_err(Error::Verify)?;
+        }
+        let snapshot = Snapshot { signed, edge: self.edge.clone(), memo };
+        self.shared.snapshot.store(Arc::new(snapshot));
+        Ok(())
+    }
+}
+
+enum Place {
+    Old(LeafIndex),
+    New(usize),
+}
+
+/// Why a commit did not happen, or may not be signed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The two computations of the root differ.
+    #[error("the root computed twice came out different: memory cannot be trusted")]
+    Gate,
+    /// The head could not be signed.
+    #[error("the head could not be signed")]
+    Key(#[from] key::Error),
+    /// Our own receipt cannot be read.
+    #[error("our own receipt cannot be read")]
+    Receipt(#[source] crate::receipt::Error),
+    /// The store failed.
+    #[error("the store failed")]
+    Store(#[from] store::Error),
+    /// Our own receipt does not verify.
+    #[error("our own receipt does not verify")]
+    Verify(#[source] verify::Error),
+}
+
+impl Error {
+    /// The stable word.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Key(e) => e.code(),
+            Self::Receipt(e) => e.code(),
+            Self::Store(e) => e.code(),
+            Self::Verify(e) => e.code(),
+        }
+    }
+}
