@@ -107,6 +107,11 @@ impl SignedCheckpoint {
         Ok(self.checkpoint.clone())
     }
 
+    /// The origin it claims, before anything is verified.
+    pub fn origin(&self) -> &str {
+        &self.checkpoint.origin
+    }
+
     /// Lines after the root, which the signatures cover too.
     pub fn extensions(&self) -> &[String] {
         &self.extensions

@@ -51,7 +51,9 @@ pub enum Error {
     #[error("the certificate and the key pinned for {issuer} differ")]
     IdentifierConflict { issuer: String },
     /// An issuer name too long, or empty, beside X.509 headers.
-    #[error("iss (CWT claim 1) has {chars} characters; beside certificates it must have 1 to {limit}")]
+    #[error(
+        "iss (CWT claim 1) has {chars} characters; beside certificates it must have 1 to {limit}"
+    )]
     IssuerLength { chars: usize, limit: usize },
     /// Claim 1 is absent.
     #[error("iss (CWT claim 1 in label 15) is missing")]
@@ -63,7 +65,9 @@ pub enum Error {
     #[error("the issuer's key cannot verify this statement: {0}")]
     Key(#[source] key::Error),
     /// Neither kid nor certificate.
-    #[error("no key identifier: the protected header has neither kid (4) nor x5t (34) nor x5chain (33)")]
+    #[error(
+        "no key identifier: the protected header has neither kid (4) nor x5t (34) nor x5chain (33)"
+    )]
     KeyIdentifierMissing,
     /// One label in both header maps.
     #[error("label {label} stands in both the protected and the unprotected header")]

@@ -121,18 +121,19 @@ impl Header {
         refuse_shared_labels(&map, unprotected)?;
         refuse_unknown_crit(&map)?;
         let mut header = Self {
-            algorithm: field(&map, ALG, "an integer", Value::int)?,
+            algorithm: field(&map, ALG, "an integer", |v| v.int())?,
             content_type: field(&map, CONTENT_TYPE, "a media type", content_type)?,
             kid: field(&map, KID, "a byte string", owned_bytes)?,
             claims: map.get(CWT_CLAIMS).map(Claims::read).transpose()?.unwrap_or_default(),
             x5t: field(&map, X5T, "[algorithm, hash]", x5t)?,
             hash_envelope: hash_envelope(&map, unprotected)?,
-            vds: field(&map, VDS, "an integer", Value::int)?,
+            vds: field(&map, VDS, "an integer", |v| v.int())?,
             ..Self::default()
         };
         header.chain_is_protected = map.get(X5CHAIN).is_some();
         let bucket = if header.chain_is_protected { &map } else { unprotected };
-        header.chain = field(bucket, X5CHAIN, "one or more certificates", chain)?.unwrap_or_default();
+        header.chain =
+            field(bucket, X5CHAIN, "one or more certificates", chain)?.unwrap_or_default();
         Ok(header)
     }
 
@@ -153,7 +154,9 @@ impl Header {
 
     /// A hash envelope's payload is as long as its hash.
     pub(super) fn check_payload(&self, payload_len: Option<usize>) -> Result<(), Error> {
-        let (Some(envelope), Some(found)) = (&self.hash_envelope, payload_len) else { return Ok(()) };
+        let (Some(envelope), Some(found)) = (&self.hash_envelope, payload_len) else {
+            return Ok(());
+        };
         match envelope.digest_len() {
             Some(expected) if expected != found => Err(Error::HashLength { expected, found }),
             _ => Ok(()),
@@ -181,7 +184,9 @@ impl Claims {
         labels(claims).try_for_each(|label| label.map(drop))?;
         let text = |claim: i64, name| {
             let found = claims.get(claim);
-            found.map(|v| v.text().map(str::to_owned).ok_or(Error::ClaimKind { claim: name })).transpose()
+            found
+                .map(|v| v.text().map(str::to_owned).ok_or(Error::ClaimKind { claim: name }))
+                .transpose()
         };
         let confirmation = claims.get(8).and_then(|cnf| cnf.get(1)).map(Value::encode);
         Ok(Self {
@@ -200,7 +205,9 @@ impl Claims {
 fn numeric_date(value: &Value<'_>) -> Option<UnixSeconds> {
     match value {
         Value::Tag(1, inner) => numeric_date(inner),
-        Value::Float(f) if f.is_finite() && *f >= 0.0 => format!("{f:.0}").parse().ok().map(UnixSeconds::new),
+        Value::Float(f) if f.is_finite() && *f >= 0.0 => {
+            format!("{f:.0}").parse().ok().map(UnixSeconds::new)
+        }
         value => value.int().map(UnixSeconds::new),
     }
 }
@@ -243,13 +250,16 @@ fn chain(value: &Value<'_>) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-fn hash_envelope(protected: &Value<'_>, unprotected: &Value<'_>) -> Result<Option<HashEnvelope>, Error> {
+fn hash_envelope(
+    protected: &Value<'_>,
+    unprotected: &Value<'_>,
+) -> Result<Option<HashEnvelope>, Error> {
     for label in [PAYLOAD_HASH_ALG, PREIMAGE_CONTENT_TYPE, PAYLOAD_LOCATION] {
         if unprotected.get(label).is_some() {
             return Err(Error::MustBeProtected { label });
         }
     }
-    let Some(algorithm) = field(protected, PAYLOAD_HASH_ALG, "an integer", Value::int)? else {
+    let Some(algorithm) = field(protected, PAYLOAD_HASH_ALG, "an integer", |v| v.int())? else {
         return Ok(None);
     };
     if protected.get(CONTENT_TYPE).or(unprotected.get(CONTENT_TYPE)).is_some() {

@@ -9,8 +9,6 @@ mod header;
 mod id;
 mod issuer;
 mod seal;
-#[cfg(test)]
-mod tests;
 
 use std::ops::Range;
 

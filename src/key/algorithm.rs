@@ -87,23 +87,22 @@ impl Algorithm {
         self,
         material: &Material,
     ) -> Option<&'static dyn lc::VerificationAlgorithm> {
-        use Algorithm as A;
         Some(match (self, material) {
-            (A::Es256 | A::Esp256, Material::Ec { curve: Curve::P256, .. }) => {
+            (Self::Es256 | Self::Esp256, Material::Ec { curve: Curve::P256, .. }) => {
                 &lc::ECDSA_P256_SHA256_FIXED
             }
-            (A::Es384 | A::Esp384, Material::Ec { curve: Curve::P384, .. }) => {
+            (Self::Es384 | Self::Esp384, Material::Ec { curve: Curve::P384, .. }) => {
                 &lc::ECDSA_P384_SHA384_FIXED
             }
-            (A::Es512 | A::Esp512, Material::Ec { curve: Curve::P521, .. }) => {
+            (Self::Es512 | Self::Esp512, Material::Ec { curve: Curve::P521, .. }) => {
                 &lc::ECDSA_P521_SHA512_FIXED
             }
-            (A::EdDsa | A::Ed25519, Material::Ed25519(_)) => &lc::ED25519,
-            (A::Ps256, Material::Rsa { .. }) => &lc::RSA_PSS_2048_8192_SHA256,
-            (A::Ps384, Material::Rsa { .. }) => &lc::RSA_PSS_2048_8192_SHA384,
-            (A::Ps512, Material::Rsa { .. }) => &lc::RSA_PSS_2048_8192_SHA512,
-            (A::MlDsa44, Material::MlDsa { algorithm: A::MlDsa44, .. }) => &lc::ML_DSA_44,
-            (A::MlDsa65, Material::MlDsa { algorithm: A::MlDsa65, .. }) => &lc::ML_DSA_65,
+            (Self::EdDsa | Self::Ed25519, Material::Ed25519(_)) => &lc::ED25519,
+            (Self::Ps256, Material::Rsa { .. }) => &lc::RSA_PSS_2048_8192_SHA256,
+            (Self::Ps384, Material::Rsa { .. }) => &lc::RSA_PSS_2048_8192_SHA384,
+            (Self::Ps512, Material::Rsa { .. }) => &lc::RSA_PSS_2048_8192_SHA512,
+            (Self::MlDsa44, Material::MlDsa { algorithm: Self::MlDsa44, .. }) => &lc::ML_DSA_44,
+            (Self::MlDsa65, Material::MlDsa { algorithm: Self::MlDsa65, .. }) => &lc::ML_DSA_65,
             _ => return None,
         })
     }

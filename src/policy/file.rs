@@ -115,9 +115,9 @@ impl<'a> At<'a> {
     fn number(&self, key: &'static str) -> Result<Option<usize>, Error> {
         match self.get(key) {
             None => Ok(None),
-            Some(DeValue::Integer(n)) => {
-                usize::from_str_radix(n.as_str(), n.radix()).map(Some).map_err(|_| self.wrong(key, "a number from 0"))
-            }
+            Some(DeValue::Integer(n)) => usize::from_str_radix(n.as_str(), n.radix())
+                .map(Some)
+                .map_err(|_| self.wrong(key, "a number from 0")),
             Some(_) => Err(self.wrong(key, "a number from 0")),
         }
     }
@@ -138,9 +138,14 @@ impl<'a> At<'a> {
         words.map(Some).ok_or_else(|| self.wrong(key, "text or a list of text"))
     }
 
-    fn known<T>(&self, key: &'static str, read: impl Fn(&str) -> Option<T>) -> Result<Option<Vec<T>>, Error> {
+    fn known<T>(
+        &self,
+        key: &'static str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<Vec<T>>, Error> {
         let Some(words) = self.words(key)? else { return Ok(None) };
-        let unknown = |word: &String| Error::UnknownWord { line: self.line(key), key, word: word.clone() };
+        let unknown =
+            |word: &String| Error::UnknownWord { line: self.line(key), key, word: word.clone() };
         words.iter().map(|w| read(w).ok_or_else(|| unknown(w))).collect::<Result<_, _>>().map(Some)
     }
 

@@ -7,8 +7,6 @@
 mod explain;
 mod file;
 mod rule;
-#[cfg(test)]
-mod tests;
 
 use crate::envelope::{Authentic, Binding};
 use crate::profile::{Control, Read, Record};
@@ -47,13 +45,18 @@ impl Admitted {
     pub fn statement(&self) -> &Authentic {
         &self.statement
     }
+
+    /// The statement alone.
+    pub fn into_statement(self) -> Authentic {
+        self.statement
+    }
 }
 
 /// What a policy said.
 #[derive(Debug)]
 pub enum Decision {
     /// Yes.
-    Admit(Admitted),
+    Admit(Box<Admitted>),
     /// No, and why.
     Refuse(Refusal),
 }
@@ -93,7 +96,7 @@ impl Policy {
         let traces: Vec<RuleTrace> =
             self.rules.iter().map(|rule| rule.trace(&statement, read)).collect();
         if traces.iter().any(RuleTrace::holds) {
-            Decision::Admit(Admitted { statement })
+            Decision::Admit(Box::new(Admitted { statement }))
         } else {
             Decision::Refuse(Refusal::new(&self.name, traces))
         }

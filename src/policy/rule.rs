@@ -81,7 +81,8 @@ impl Condition {
                 (accepted.contains(&binding), binding.to_string())
             }
             Self::ContentType(patterns) => {
-                let saw = header.content_type.as_ref().map_or("none".to_owned(), ToString::to_string);
+                let saw =
+                    header.content_type.as_ref().map_or("none".to_owned(), ToString::to_string);
                 (header.content_type.is_some() && fits(patterns, &saw), saw)
             }
             Self::Issuer(patterns) => {

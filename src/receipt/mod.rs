@@ -6,8 +6,6 @@
 mod attach;
 mod error;
 mod read;
-#[cfg(test)]
-mod tests;
 
 use crate::envelope::{SIGN1_TAG, sig_structure};
 use crate::key::{self, SigningKey};
@@ -18,7 +16,7 @@ use crate::wire::time::UnixSeconds;
 
 pub use attach::{attach, attached};
 pub use error::Error;
-pub use read::{CcfConsistency, CcfInclusion, Consistency, Inclusion, Proofs, Receipt};
+pub use read::{CcfConsistency, CcfInclusion, CcfStep, Consistency, Inclusion, Proofs, Receipt};
 
 /// The `sub` of every receipt: constant, so that a head is signed once.
 pub const SUBJECT: &str = "capstan.receipt.v1";

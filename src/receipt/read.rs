@@ -99,8 +99,13 @@ fn read_proofs(vds: i64, unprotected: &[u8]) -> Result<Proofs, Error> {
     let unprotected = Value::read(unprotected)?;
     let proofs = unprotected.get(VDP).ok_or(Error::ProofsMissing)?;
     let Value::Map(kinds) = proofs else { return Err(Error::ProofShape { what: "label 396" }) };
-    let [(kind, list)] = kinds.as_slice() else { return Err(Error::ProofKinds { found: kinds.len() }) };
-    let list = list.array().filter(|l| !l.is_empty()).ok_or(Error::ProofShape { what: "the proof list" })?;
+    let [(kind, list)] = kinds.as_slice() else {
+        return Err(Error::ProofKinds { found: kinds.len() });
+    };
+    let list = list
+        .array()
+        .filter(|l| !l.is_empty())
+        .ok_or(Error::ProofShape { what: "the proof list" })?;
     let items = || list.iter().map(|p| p.bytes().ok_or(Error::ProofShape { what: "a proof" }));
     match (vds, kind.int()) {
         (RFC9162_SHA256, Some(INCLUSION)) => {
@@ -120,9 +125,10 @@ fn read_proofs(vds: i64, unprotected: &[u8]) -> Result<Proofs, Error> {
         (CCF, Some(INCLUSION)) => {
             items().map(|b| ccf_inclusion(b?)).collect::<Result<_, _>>().map(Proofs::CcfInclusion)
         }
-        (CCF, Some(CONSISTENCY)) => {
-            items().map(|b| ccf_consistency(b?)).collect::<Result<_, _>>().map(Proofs::CcfConsistency)
-        }
+        (CCF, Some(CONSISTENCY)) => items()
+            .map(|b| ccf_consistency(b?))
+            .collect::<Result<_, _>>()
+            .map(Proofs::CcfConsistency),
         (RFC9162_SHA256 | CCF, _) => Err(Error::ProofShape { what: "the kind of proof" }),
         (found, _) => Err(Error::VdsUnsupported { found }),
     }

@@ -73,3 +73,14 @@ impl Fault {
         }
     }
 }
+
+/// An error with all its causes, on one line of the log.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line = format!("{line}: {error}");
+        cause = error.source();
+    }
+    line
+}

@@ -15,8 +15,6 @@ mod publish;
 mod queue;
 mod rate;
 mod register;
-#[cfg(test)]
-mod tests;
 mod writer;
 
 use std::sync::Arc;
@@ -25,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use arc_swap::ArcSwap;
 
 use crate::envelope::StatementId;
-use crate::key::PublicKey;
+use crate::key::{PublicKey, SigningKey};
 use crate::log::{Edge, LeafIndex};
 use crate::metrics::Metrics;
 use crate::policy::Policy;
@@ -36,14 +34,15 @@ use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 
 pub use clock::now;
-pub use control::rotate;
+pub use control::{Error as ControlError, rotate};
 pub use error::{Fault, Rejected};
 pub use open::{Options, init, open};
+pub use proof::Whereabouts;
 pub use publish::keep_publishing;
-pub use queue::Ticket;
+pub use queue::{QueueLimits, Ticket};
 pub use rate::Buckets;
 pub use register::{Entry, Prepared, Registered};
-pub use writer::Writer;
+pub use writer::{Error as CommitError, Writer};
 
 /// A running log.
 pub struct Service {
@@ -52,6 +51,7 @@ pub struct Service {
     store: Arc<Store>,
     shared: Arc<Shared>,
     queue: queue::Queue,
+    checkpoint_key: SigningKey,
     resolver: Option<DidWebResolver>,
     issuer_rate: Buckets<String>,
     read_only: AtomicBool,
@@ -71,8 +71,7 @@ pub struct Identity {
 impl Identity {
     /// From the name an operator gives: a host name or a URI.
     pub fn from_name(name: &str) -> Self {
-        let issuer =
-            if name.contains(':') { name.to_owned() } else { format!("https://{name}") };
+        let issuer = if name.contains(':') { name.to_owned() } else { format!("https://{name}") };
         let origin = issuer.split_once("://").map_or(issuer.as_str(), |(_, rest)| rest);
         Self { origin: origin.trim_end_matches('/').to_owned(), issuer }
     }
@@ -80,6 +79,7 @@ impl Identity {
 
 /// What the writer publishes to everybody else.
 struct Shared {
+    signer: ArcSwap<SigningKey>,
     snapshot: ArcSwap<Snapshot>,
     rules: ArcSwap<Rules>,
     keys: ArcSwap<Vec<PublicKey>>,

@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Fault, Shared, Snapshot, Writer, now};
+use super::error::chain;
+use super::{Fault, Shared, Snapshot, Writer, control, now};
 use crate::envelope::{Authentic, StatementId};
 use crate::log::LeafIndex;
 use crate::metrics::Metrics;
@@ -70,6 +71,12 @@ struct Item {
     answer: oneshot::Sender<Answer>,
 }
 
+/// What travels to the writer: a statement, or work on the log itself.
+enum Message {
+    Statement(Item),
+    Work(Box<dyn FnOnce(&mut Writer) + Send>),
+}
+
 /// Limits of the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLimits {
@@ -83,7 +90,7 @@ pub struct QueueLimits {
 
 /// The sending side.
 pub(super) struct Queue {
-    sender: Mutex<Option<mpsc::Sender<Item>>>,
+    sender: Mutex<Option<mpsc::Sender<Message>>>,
     waiting: Arc<Waiting>,
     limits: QueueLimits,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -104,17 +111,14 @@ impl Waiting {
 
 impl Queue {
     /// Starts the writer on a thread of its own.
-    pub(super) fn start(writer: Writer, shared: Arc<Shared>, limits: QueueLimits, metrics: Metrics) -> Self {
+    pub(super) fn start(writer: Writer, limits: QueueLimits, metrics: Metrics) -> Self {
         let (sender, receiver) = mpsc::channel(limits.statements);
         let waiting = Arc::new(Waiting::default());
+        let shared = writer.shared.clone();
         let thread = Thread { writer, shared, receiver, waiting: waiting.clone(), limits, metrics };
-        let handle = std::thread::Builder::new().name("writer".to_owned()).spawn(move || thread.run());
-        Self {
-            sender: Mutex::new(Some(sender)),
-            waiting,
-            limits,
-            writer: Mutex::new(handle.ok()),
-        }
+        let handle =
+            std::thread::Builder::new().name("writer".to_owned()).spawn(move || thread.run());
+        Self { sender: Mutex::new(Some(sender)), waiting, limits, writer: Mutex::new(handle.ok()) }
     }
 
     /// Puts a statement in the queue, unless it is full.
@@ -132,7 +136,7 @@ impl Queue {
         let item = Item { admitted: admitted.clone(), epoch, answer };
         self.waiting.bytes.fetch_add(size, Ordering::Relaxed);
         self.waiting.ids().insert(id);
-        match sender.try_send(item) {
+        match sender.try_send(Message::Statement(item)) {
             Ok(()) => Ok(Ticket { admitted, answer: ticket }),
             Err(e) => {
                 self.waiting.bytes.fetch_sub(size, Ordering::Relaxed);
@@ -143,6 +147,20 @@ impl Queue {
                 })
             }
         }
+    }
+
+    /// Lets the writer do something between two batches.
+    pub(super) async fn with_writer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Writer) -> Result<T, control::Error> + Send + 'static,
+    ) -> Result<T, control::Error> {
+        let (answer, done) = oneshot::channel();
+        let work = Box::new(move |writer: &mut Writer| {
+            let _gone = answer.send(work(writer));
+        });
+        let sender = self.sender().clone().ok_or(control::Error::ShuttingDown)?;
+        sender.send(Message::Work(work)).await.map_err(|_| control::Error::ShuttingDown)?;
+        done.await.map_err(|_| control::Error::ShuttingDown)?
     }
 
     /// Whether a statement waits for its commit.
@@ -161,7 +179,7 @@ impl Queue {
         }
     }
 
-    fn sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Item>>> {
+    fn sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Message>>> {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -170,7 +188,7 @@ impl Queue {
 struct Thread {
     writer: Writer,
     shared: Arc<Shared>,
-    receiver: mpsc::Receiver<Item>,
+    receiver: mpsc::Receiver<Message>,
     waiting: Arc<Waiting>,
     limits: QueueLimits,
     metrics: Metrics,
@@ -179,11 +197,19 @@ struct Thread {
 impl Thread {
     fn run(mut self) {
         while let Some(first) = self.receiver.blocking_recv() {
-            let mut batch = vec![first];
-            while batch.len() < self.limits.batch
-                && let Ok(next) = self.receiver.try_recv()
-            {
-                batch.push(next);
+            let mut batch = Vec::new();
+            let mut next = Some(first);
+            while let Some(message) = next.take() {
+                match message {
+                    Message::Statement(item) => batch.push(item),
+                    Message::Work(work) => {
+                        self.commit(std::mem::take(&mut batch));
+                        work(&mut self.writer);
+                    }
+                }
+                if batch.len() < self.limits.batch {
+                    next = self.receiver.try_recv().ok();
+                }
             }
             self.commit(batch);
         }
@@ -192,14 +218,22 @@ impl Thread {
     /// One batch. An error here means that we no longer know what is on the
     /// disk: the process ends, and the next start finds out.
     fn commit(&mut self, batch: Vec<Item>) {
+        if batch.is_empty() {
+            return;
+        }
         let started = std::time::Instant::now();
         let epoch = self.shared.rules.load().epoch;
-        let (current, stale): (Vec<Item>, Vec<Item>) = batch.into_iter().partition(|i| i.epoch == epoch);
+        let (current, stale): (Vec<Item>, Vec<Item>) =
+            batch.into_iter().partition(|i| i.epoch == epoch);
         let statements: Vec<&Authentic> = current.iter().map(|i| i.admitted.statement()).collect();
         let appended = match self.writer.append(&statements, now()) {
             Ok(appended) => appended,
             Err(error) => {
-                tracing::error!(code = error.code(), error = &error as &dyn std::error::Error, "commit failed; stopping");
+                tracing::error!(
+                    code = error.code(),
+                    error = %chain(&error),
+                    "commit failed; stopping"
+                );
                 std::process::abort();
             }
         };

@@ -40,7 +40,8 @@ impl<K: Eq + Hash> Buckets<K> {
         if buckets.len() >= BUCKETS_MAX && !buckets.contains_key(&key) {
             return Err(1);
         }
-        let bucket = buckets.entry(key).or_insert(Bucket { tokens: burst, at: now, full_after: 0.0 });
+        let bucket =
+            buckets.entry(key).or_insert(Bucket { tokens: burst, at: now, full_after: 0.0 });
         let gained = now.duration_since(bucket.at).as_secs_f64() * per_second;
         let tokens = (bucket.tokens + gained).min(burst);
         let taken = tokens >= 1.0;
@@ -59,7 +60,7 @@ impl<K: Eq + Hash> Default for Buckets<K> {
 
 /// At least one second, rounded up: the unit of Retry-After.
 fn whole_seconds(seconds: f64) -> u64 {
-    (1..3600).find(|whole| f64::from(*whole) >= seconds).map_or(3600, u64::from)
+    (1_u32..3600).find(|whole| f64::from(*whole) >= seconds).map_or(3600, u64::from)
 }
 
 #[cfg(test)]
@@ -72,7 +73,8 @@ mod tests {
         let buckets = Buckets::new();
         let start = Instant::now();
         let take = |ms: u64| buckets.take_at(start + Duration::from_millis(ms), "a", (2.0, 3));
-        let expected = [(0, Ok(())), (0, Ok(())), (0, Ok(())), (0, Err(1)), (499, Err(1)), (500, Ok(()))];
+        let expected =
+            [(0, Ok(())), (0, Ok(())), (0, Ok(())), (0, Err(1)), (499, Err(1)), (500, Ok(()))];
         for (at, answer) in expected {
             assert_eq!(take(at), answer, "at {at} ms");
         }

@@ -124,7 +124,7 @@ impl Service {
         match &self.resolver {
             Some(resolver) if issuer.starts_with("did:web:") => {
                 let keys = resolver.resolve(issuer).await?;
-                Ok(Resolved { keys: keys.into_iter().map(|named| named.key).collect() })
+                Ok(Resolved { keys: keys.iter().map(|named| named.key.clone()).collect() })
             }
             _ => Ok(Resolved::default()),
         }
@@ -133,13 +133,13 @@ impl Service {
     fn check_issuer_rate(&self, rules: &Rules, authentic: &Authentic) -> Result<(), Fault> {
         let Some(rate) = rules.policy.rate() else { return Ok(()) };
         let issuer = &authentic.issuer().name;
-        self.issuer_rate.take(issuer.clone(), f64::from(rate.per_minute) / 60.0, rate.per_minute).map_err(
-            |retry_seconds| Fault::IssuerRate {
+        self.issuer_rate
+            .take(issuer.clone(), f64::from(rate.per_minute) / 60.0, rate.per_minute)
+            .map_err(|retry_seconds| Fault::IssuerRate {
                 issuer: issuer.clone(),
                 per_minute: rate.per_minute,
                 retry_seconds,
-            },
-        )
+            })
     }
 
     fn refuse_read_only(&self) -> Result<(), Fault> {
@@ -153,7 +153,7 @@ impl Service {
 fn decide(rules: &Rules, authentic: Authentic) -> Result<Admitted, Rejected> {
     let read = profile::read(&authentic);
     match rules.policy.decide(authentic, &read) {
-        Decision::Admit(admitted) => Ok(admitted),
+        Decision::Admit(admitted) => Ok(*admitted),
         Decision::Refuse(refusal) => Err(Rejected::Refused(Box::new(refusal))),
     }
 }

@@ -10,7 +10,7 @@ use crate::key::{PublicKey, SigningKey};
 use crate::log::{Edge, LeafIndex, Plan, leaf_hash};
 use crate::profile::Control;
 use crate::receipt::{Receipt, SignedHead};
-use crate::store::{Commit, HeadRecord, NewEntry, Store};
+use crate::store::{Commit, Guard, HeadRecord, NewEntry, Store};
 use crate::verify::{self, Memo};
 use crate::wire::time::UnixSeconds;
 use crate::{key, log, store};
@@ -22,7 +22,8 @@ pub struct Writer {
     pub(super) shared: Arc<Shared>,
     pub(super) head: HeadRecord,
     pub(super) edge: Edge,
-    pub(super) key: SigningKey,
+    /// Written with every batch, when the operator pays for the second sync.
+    pub(super) guard: Option<Guard>,
 }
 
 /// Something that changes how the log itself works.
@@ -36,6 +37,11 @@ impl Writer {
     /// The number of leaves.
     pub fn size(&self) -> log::TreeSize {
         self.head.size()
+    }
+
+    /// The key that signs now.
+    pub(super) fn key(&self) -> Arc<SigningKey> {
+        self.shared.signer.load_full()
     }
 
     /// Appends statements that are not in the log yet, and finds those that
@@ -141,7 +147,7 @@ impl Writer {
     fn keys_after(&self, change: Option<&Change>) -> Option<Vec<PublicKey>> {
         let change = change?;
         let mut keys: Vec<PublicKey> = self.shared.keys.load().as_ref().clone();
-        let active = change.successor.as_ref().unwrap_or(&self.key).public().clone();
+        let active = change.successor.as_ref().unwrap_or(&self.key()).public().clone();
         keys.retain(|key| *key != active);
         keys.insert(0, active);
         Some(keys)
@@ -149,7 +155,7 @@ impl Writer {
 
     fn take_effect(&mut self, change: Change, keys: Option<Vec<PublicKey>>) {
         if let Some(key) = change.successor {
-            self.key = key;
+            self.shared.signer.store(Arc::new(key));
         }
         if let Some(keys) = keys {
             self.shared.keys.store(Arc::new(keys));
@@ -166,7 +172,8 @@ impl Writer {
         last: Option<&[u8]>,
         path: Option<&Vec<crate::wire::digest::Digest>>,
     ) -> Result<(), Error> {
-        let signed = SignedHead::sign(self.head.head(), &self.identity.issuer, &self.key)?;
+        let key = self.key();
+        let signed = SignedHead::sign(self.head.head(), &self.identity.issuer, &key)?;
         let mut memo = Memo::default();
         // A tree of one leaf has no encodable receipt; it is only ever the
         // step before the second entry of a new log.
@@ -175,8 +182,11 @@ impl Writer {
         {
             let index = LeafIndex::new(self.size().get().saturating_sub(1));
             let receipt = Receipt::parse(signed.receipt(index, path)).map_err(Error::Receipt)?;
-            let keys = std::slice::from_ref(self.key.public());
+            let keys = std::slice::from_ref(key.public());
             verify::inclusion(&receipt, canonical, keys, &mut memo).map_err(Error::Verify)?;
+        }
+        if let Some(guard) = &self.guard {
+            guard.write(&self.head.head())?;
         }
         let snapshot = Snapshot { signed, edge: self.edge.clone(), memo };
         self.shared.snapshot.store(Arc::new(snapshot));

@@ -109,7 +109,8 @@ impl DataDir {
         PathBuf::from(name)
     }
 
-    pub(super) fn write_format(&self) -> Result<(), Error> {
+    /// Says that the directory holds a log; the last step of making one.
+    pub fn write_format(&self) -> Result<(), Error> {
         write_public(&self.path.join("FORMAT"), FORMAT.as_bytes())
     }
 

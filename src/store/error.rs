@@ -11,7 +11,9 @@ use crate::wire::digest::Digest;
 #[non_exhaustive]
 pub enum Error {
     /// Statements lie beyond the head.
-    #[error("statements lie beyond the head of {size} leaves: the head record is older than the data")]
+    #[error(
+        "statements lie beyond the head of {size} leaves: the head record is older than the data"
+    )]
     BeyondHead { size: TreeSize },
     /// The engine failed.
     #[error("the embedded store failed")]

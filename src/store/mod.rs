@@ -9,8 +9,6 @@ mod engine;
 mod error;
 mod guard;
 mod head;
-#[cfg(test)]
-mod tests;
 
 use crate::envelope::StatementId;
 use crate::key::PublicKey;
@@ -72,7 +70,6 @@ impl Store {
     /// Makes an empty store in a fresh data directory.
     pub fn create(dir: DataDir) -> Result<Self, Error> {
         let engine = Engine::open(&dir.store_path())?;
-        dir.write_format()?;
         Ok(Self { dir, engine })
     }
 
@@ -85,7 +82,11 @@ impl Store {
         let edge = store.rebuild_edge(head.size())?;
         let root = root_at(&store.nodes(&edge), head.size())?;
         if root != head.root() {
-            return Err(Error::HeadDamaged { size: head.size(), recorded: head.root(), found: root });
+            return Err(Error::HeadDamaged {
+                size: head.size(),
+                recorded: head.root(),
+                found: root,
+            });
         }
         if store.engine.statement(LeafIndex::new(head.size().get()))?.is_some() {
             return Err(Error::BeyondHead { size: head.size() });
@@ -156,7 +157,13 @@ impl Store {
 
     /// Refuses to go on when the store is older than `known`, a head that was
     /// signed once, or disagrees with it.
-    pub fn check_extends(&self, head: &HeadRecord, edge: &Edge, known: &Head, what: &'static str) -> Result<(), Error> {
+    pub fn check_extends(
+        &self,
+        head: &HeadRecord,
+        edge: &Edge,
+        known: &Head,
+        what: &'static str,
+    ) -> Result<(), Error> {
         if known.size > head.size() {
             return Err(Error::RolledBack { what, known: known.size, found: head.size() });
         }

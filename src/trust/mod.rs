@@ -10,9 +10,6 @@ pub mod did_x509;
 
 pub mod x509;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -21,7 +18,7 @@ use crate::key::{self, PublicKey};
 use crate::wire::time::UnixSeconds;
 
 /// Everything a trust file says, ready for use.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct TrustAnchors {
     issuers: BTreeMap<String, Vec<PinnedKey>>,
     chains: x509::ChainTrust,
@@ -47,14 +44,26 @@ pub struct TrustedLog {
     pub checkpoint: Option<String>,
 }
 
+impl Default for TrustAnchors {
+    fn default() -> Self {
+        let chains = x509::ChainTrust::empty();
+        Self { issuers: BTreeMap::new(), chains, logs: Vec::new() }
+    }
+}
+
 impl TrustAnchors {
     /// Reads a trust file.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let file: File = toml::from_str(text).map_err(|e| Error::NotToml { detail: e.to_string() })?;
+        let file: File =
+            toml::from_str(text).map_err(|e| Error::NotToml { detail: e.to_string() })?;
         let mut trust = Self::default();
         for issuer in file.issuer {
             for pem in &issuer.keys {
-                trust.pin(&issuer.name, read_key(&issuer.name, pem)?, (&issuer.from, &issuer.until))?;
+                trust.pin(
+                    &issuer.name,
+                    read_key(&issuer.name, pem)?,
+                    (&issuer.from, &issuer.until),
+                )?;
             }
         }
         for anchor in file.anchor {
@@ -106,7 +115,12 @@ impl TrustAnchors {
     /// The keys that speak for `issuer` at `now`, the one `kid` names first.
     /// `None` when the issuer is not pinned at all; an issuer whose pins are
     /// all outside their time has no keys, and nobody else may stand in.
-    pub fn pinned(&self, issuer: &str, kid: Option<&[u8]>, now: UnixSeconds) -> Option<Vec<PublicKey>> {
+    pub fn pinned(
+        &self,
+        issuer: &str,
+        kid: Option<&[u8]>,
+        now: UnixSeconds,
+    ) -> Option<Vec<PublicKey>> {
         let pins = self.issuers.get(issuer)?;
         let mut keys: Vec<PublicKey> = pins
             .iter()

@@ -20,7 +20,9 @@ pub enum Error {
     #[error("{0}")]
     Envelope(#[source] envelope::Error),
     /// The log's signature is not over the root that statement and path give.
-    #[error("the log's signature does not verify over the root that the statement and the path give")]
+    #[error(
+        "the log's signature does not verify over the root that the statement and the path give"
+    )]
     HeadSignature,
     /// No key of that log is trusted.
     #[error("no trusted key for the log that issued the receipt")]

@@ -9,8 +9,6 @@ mod error;
 mod receipt;
 mod report;
 mod statement;
-#[cfg(test)]
-mod tests;
 
 use crate::checkpoint::SignedCheckpoint;
 use crate::key::PublicKey;
@@ -65,7 +63,11 @@ pub fn verify(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
 fn receipt_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
     let shows_growth =
         matches!(receipt.proofs(), Proofs::Consistency(_) | Proofs::CcfConsistency(_));
-    if shows_growth { growth_report(receipt, evidence) } else { bare_receipt_report(receipt, evidence) }
+    if shows_growth {
+        growth_report(receipt, evidence)
+    } else {
+        bare_receipt_report(receipt, evidence)
+    }
 }
 
 /// A receipt alone proves nothing about a statement nobody has shown.
@@ -103,7 +105,8 @@ fn growth_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
         ),
         Some(older) => match consistency(receipt, &older, &keys, &mut Memo::default()) {
             Ok(extended) => {
-                let sizes = extended.sizes.map_or(String::new(), |(m, n)| format!(", {m} to {n} leaves"));
+                let sizes =
+                    extended.sizes.map_or(String::new(), |(m, n)| format!(", {m} to {n} leaves"));
                 Check::yes("extends", format!("{log}{sizes}, newer root {}", extended.root))
             }
             Err(Error::LogUnknown) => unknown_log("extends", &log),

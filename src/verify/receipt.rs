@@ -5,7 +5,7 @@
 use super::error::Error;
 use crate::envelope::{SignedStatement, StatementId, sig_structure};
 use crate::key::{KeyId, PublicKey};
-use crate::log::{inclusion_root, consistency_roots, leaf_hash, leaf_hash_of_bytes};
+use crate::log::{consistency_roots, inclusion_root, leaf_hash, leaf_hash_of_bytes};
 use crate::receipt::{CcfConsistency, CcfInclusion, Inclusion, Proofs, Receipt};
 use crate::wire::digest::Digest;
 
@@ -100,7 +100,9 @@ pub fn consistency(
     let (root, sizes) = match receipt.proofs() {
         Proofs::Consistency(proofs) => {
             let newer = |p: &crate::receipt::Consistency| {
-                consistency_roots(p.from, p.to, older, &p.path).map(|(_, newer)| newer).map_err(Error::Path)
+                consistency_roots(p.from, p.to, *older, &p.path)
+                    .map(|(_, newer)| newer)
+                    .map_err(Error::Path)
             };
             let sizes = proofs.first().map(|p| (p.from, p.to));
             (agree(proofs.iter().map(newer))?, sizes)

@@ -54,7 +54,9 @@ fn signed(
         Ok(issuer) => {
             if issuer.binding == Binding::SelfCertified {
                 let name = &issuer.name;
-                warnings.push(format!("nothing ties the key to the name {name:?} but the statement itself"));
+                warnings.push(format!(
+                    "nothing ties the key to the name {name:?} but the statement itself"
+                ));
             }
             Check::yes("signed", describe(&issuer))
         }

@@ -1,0 +1,202 @@
+//! Statements by which the log governs itself: policy, trust, succession.
+
+use std::sync::Arc;
+
+use super::writer::{self, Change};
+use super::{Identity, Rules, Service, Writer, now};
+use crate::envelope::{self, Authentic, Draft, Resolved, SignedStatement, seal};
+use crate::key::{self, SigningKey};
+use crate::log::LeafIndex;
+use crate::policy::{self, Policy};
+use crate::profile::Control;
+use crate::store::{self, DataDir, write_private};
+use crate::trust::{self, TrustAnchors};
+use crate::wire::cbor;
+use crate::wire::time::UnixSeconds;
+
+impl Writer {
+    /// Puts a policy in force by logging it.
+    pub(super) fn set_policy(&mut self, policy: Policy) -> Result<(), Error> {
+        let text = policy.text().to_owned();
+        let statement = self.own_statement(Control::Policy, text.as_bytes())?;
+        let entry = (LeafIndex::new(self.size().get()), statement.id());
+        let old = self.shared.rules.load();
+        let rules = Rules {
+            epoch: old.epoch + 1,
+            policy,
+            policy_entry: entry,
+            trust: old.trust.clone(),
+            trust_text: old.trust_text.clone(),
+        };
+        self.change(&statement, Control::Policy, Some(rules), None)
+    }
+
+    /// Puts trust anchors in force by logging them.
+    pub(super) fn set_trust(&mut self, trust: TrustAnchors, text: &str) -> Result<(), Error> {
+        let statement = self.own_statement(Control::Trust, text.as_bytes())?;
+        let old = self.shared.rules.load();
+        let rules = Rules {
+            epoch: old.epoch + 1,
+            policy: old.policy.clone(),
+            policy_entry: old.policy_entry,
+            trust,
+            trust_text: text.to_owned(),
+        };
+        self.change(&statement, Control::Trust, Some(rules), None)
+    }
+
+    /// Lets a new key take over: the old one names it, the new one shows
+    /// that it agrees.
+    pub(super) fn succeed(&mut self, successor: SigningKey) -> Result<(), Error> {
+        let payload = succession(&self.key(), &successor)?;
+        let statement = self.own_statement(Control::Succession, &payload)?;
+        self.change(&statement, Control::Succession, None, Some(successor))
+    }
+
+    fn change(
+        &mut self,
+        statement: &Authentic,
+        control: Control,
+        rules: Option<Rules>,
+        successor: Option<SigningKey>,
+    ) -> Result<(), Error> {
+        let change = Change { control, rules, successor };
+        Ok(self.append_control(statement, change, now())?)
+    }
+
+    /// A statement of the log itself, which passes through the same checks
+    /// as any other.
+    fn own_statement(&self, control: Control, payload: &[u8]) -> Result<Authentic, Error> {
+        own_statement(&self.identity, &self.key(), (control, payload), now())
+    }
+}
+
+fn own_statement(
+    identity: &Identity,
+    key: &SigningKey,
+    (control, payload): (Control, &[u8]),
+    now: UnixSeconds,
+) -> Result<Authentic, Error> {
+    let draft = Draft {
+        content_type: control.content_type(),
+        issuer: &identity.issuer,
+        subject: control.subject(),
+        issued_at: Some(now),
+        payload,
+    };
+    let statement = SignedStatement::parse(seal(&draft, key)?)?;
+    let trust = TrustAnchors::default().with_issuer(&identity.issuer, &[key.public().clone()]);
+    let authentic = statement.authenticate(&trust, &Resolved::default(), now)?;
+    let (admitted, _) = Policy::own(authentic, &identity.issuer).ok_or(Error::NotOwn)?;
+    Ok(admitted.into_statement())
+}
+
+/// `{1: new COSE_Key, 2: old kid, 3: signature of the new key}`; the
+/// signature covers both kids, so neither key can be put in another's place.
+fn succession(old: &SigningKey, new: &SigningKey) -> Result<Vec<u8>, Error> {
+    let (old, new_id) = (old.public().id(), new.public().id());
+    let both = [b"capstan succession v1".as_slice(), old.as_bytes(), new_id.as_bytes()].concat();
+    let mut out = Vec::new();
+    cbor::map(&mut out, 3);
+    cbor::int(&mut out, 1);
+    out.extend(new.public().to_cose_key());
+    cbor::int(&mut out, 2);
+    cbor::bytes(&mut out, old.as_bytes());
+    cbor::int(&mut out, 3);
+    cbor::bytes(&mut out, &new.sign(&both)?);
+    Ok(out)
+}
+
+/// Rotates the service key of a log that nobody else has open. The new key
+/// is on disk before the log names it, so a crash leaves either key in force
+/// and usable.
+pub fn rotate(writer: &mut Writer) -> Result<key::KeyId, Error> {
+    let successor = SigningKey::generate(writer.key().algorithm())?;
+    let id = successor.public().id();
+    let path = writer.store.dir().service_key_path(id);
+    write_private(&path, successor.to_pem()?.as_bytes())?;
+    writer.succeed(successor)?;
+    Ok(id)
+}
+
+impl Service {
+    /// Reads policy and trust files again, and logs what changed. A file
+    /// that cannot be used changes nothing.
+    pub async fn reload(self: &Arc<Self>) -> Result<Vec<&'static str>, Error> {
+        let files = read_files(self.store.dir());
+        let outcome = match files {
+            Ok((policy, trust, text)) => self.put_in_force(policy, trust, text).await,
+            Err(error) => Err(error),
+        };
+        let failed = outcome.is_err();
+        self.reload_failed.store(failed, std::sync::atomic::Ordering::Relaxed);
+        outcome
+    }
+
+    async fn put_in_force(
+        self: &Arc<Self>,
+        policy: Policy,
+        trust: TrustAnchors,
+        trust_text: String,
+    ) -> Result<Vec<&'static str>, Error> {
+        let rules = self.rules();
+        let mut changed = Vec::new();
+        if trust_text != rules.trust_text {
+            self.queue.with_writer(move |w| w.set_trust(trust, &trust_text)).await?;
+            changed.push("trust");
+        }
+        if policy.text() != rules.policy.text() {
+            self.queue.with_writer(move |w| w.set_policy(policy)).await?;
+            changed.push("policy");
+        }
+        self.metrics.policy_in_force(&self.rules().policy.digest().to_string());
+        Ok(changed)
+    }
+}
+
+/// The policy and the trust a data directory asks for.
+pub(super) fn read_files(dir: &DataDir) -> Result<(Policy, TrustAnchors, String), Error> {
+    let read = |path: std::path::PathBuf| {
+        std::fs::read_to_string(&path).map_err(|source| store::Error::Io { path, source })
+    };
+    let policy = Policy::parse(&read(dir.policy_path())?)?;
+    let text = read(dir.trust_path())?;
+    let trust = TrustAnchors::parse(&text)?;
+    Ok((policy, trust, text))
+}
+
+/// Why the log could not govern itself.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The published checkpoint is not ours.
+    #[error("the published checkpoint in the data directory is not one this log signed")]
+    Checkpoint(#[from] crate::checkpoint::Error),
+    /// A statement of our own did not authenticate.
+    #[error("a statement of the log itself is not valid")]
+    Envelope(#[from] envelope::Error),
+    /// A key could not be made or used.
+    #[error("a service key cannot be used")]
+    Key(#[from] key::Error),
+    /// Not a control statement under our own name.
+    #[error("not a control statement of this log")]
+    NotOwn,
+    /// The policy file cannot run.
+    #[error("policy.toml: {0}")]
+    Policy(#[from] policy::Error),
+    /// The did:web resolver cannot start.
+    #[error("the did:web resolver cannot start")]
+    Resolver(#[source] crate::resolve::Error),
+    /// The writer has stopped.
+    #[error("the log is shutting down")]
+    ShuttingDown,
+    /// The store failed.
+    #[error("the store failed")]
+    Store(#[from] store::Error),
+    /// The trust file cannot be used.
+    #[error("trust.toml: {0}")]
+    Trust(#[from] trust::Error),
+    /// The commit failed.
+    #[error("the commit failed")]
+    Writer(#[from] writer::Error),
+}

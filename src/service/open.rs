@@ -1,0 +1,264 @@
+//! Making a log, and opening one: the only ways to a `Service`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use arc_swap::ArcSwap;
+
+use super::control::{self, read_files};
+use super::queue::{Queue, QueueLimits};
+use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
+use crate::checkpoint::{SignedCheckpoint, VerifierKey};
+use crate::config::Config;
+use crate::envelope::{SignedStatement, StatementId};
+use crate::key::{Algorithm, SigningKey};
+use crate::log::{Edge, LeafIndex};
+use crate::metrics::Metrics;
+use crate::policy::Policy;
+use crate::profile::Control;
+use crate::receipt::{Head, SignedHead};
+use crate::resolve::{DidWebResolver, ResolveOptions};
+use crate::store::{self, DataDir, Guard, HeadRecord, Store, write_private, write_public};
+use crate::trust::TrustAnchors;
+use crate::verify::Memo;
+use crate::wire::time::UnixSeconds;
+
+/// What of the settings the service itself needs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Limits of the queue.
+    pub queue: QueueLimits,
+    /// Where the guard is, unless beside the data directory.
+    pub guard: Option<PathBuf>,
+    /// Whether the guard is written with every batch.
+    pub guard_every_batch: bool,
+    /// Free bytes below which nothing is registered.
+    pub min_free_bytes: u64,
+    /// The did:web resolver, if allowed.
+    pub did_web: Option<ResolveOptions>,
+    /// Serve what is there, register nothing.
+    pub read_only: bool,
+}
+
+impl Options {
+    /// The part of the settings that is ours.
+    pub fn from_config(config: &Config) -> Self {
+        let milliseconds = std::time::Duration::from_millis;
+        let did_web = config.did_web.enabled.then(|| ResolveOptions {
+            timeout: milliseconds(config.did_web.timeout_ms),
+            ttl: std::time::Duration::from_secs(config.did_web.cache_seconds),
+            allow_private: config.did_web.allow_private,
+            ..ResolveOptions::default()
+        });
+        Self {
+            queue: QueueLimits {
+                statements: config.queue.statements,
+                bytes: config.queue.bytes,
+                batch: config.queue.batch_max,
+            },
+            guard: config.guard.path.clone(),
+            guard_every_batch: config.guard.every_batch,
+            min_free_bytes: config.disk.min_free_bytes,
+            did_web,
+            read_only: false,
+        }
+    }
+}
+
+/// Makes a new log: keys, policy as entry 0, trust as entry 1.
+pub fn init(
+    path: &Path,
+    name: &str,
+    policy: &str,
+    algorithm: Algorithm,
+) -> Result<Identity, control::Error> {
+    let policy = Policy::parse(policy)?;
+    let identity = Identity::from_name(name);
+    let dir = DataDir::create(path)?;
+    let key = SigningKey::generate(algorithm)?;
+    write_private(&dir.service_key_path(key.public().id()), key.to_pem()?.as_bytes())?;
+    let checkpoint = SigningKey::generate(Algorithm::EdDsa)?;
+    write_private(&dir.checkpoint_key_path(), checkpoint.to_pem()?.as_bytes())?;
+    write_public(&dir.policy_path(), policy.text().as_bytes())?;
+    write_public(&dir.trust_path(), FIRST_TRUST.as_bytes())?;
+    write_public(&dir.config_path(), crate::config::default_file().as_bytes())?;
+    write_public(&dir.path().join("name"), identity.issuer.as_bytes())?;
+    let store = Arc::new(Store::create(dir)?);
+    let head = HeadRecord::empty();
+    let shared = Arc::new(Shared {
+        snapshot: ArcSwap::from_pointee(Snapshot {
+            signed: SignedHead::sign(head.head(), &identity.issuer, &key)?,
+            edge: Edge::empty(),
+            memo: Memo::default(),
+        }),
+        rules: ArcSwap::from_pointee(Rules {
+            epoch: 0,
+            policy: policy.clone(),
+            policy_entry: (LeafIndex::new(0), StatementId::of_canonical(b"")),
+            trust: TrustAnchors::default(),
+            trust_text: String::new(),
+        }),
+        keys: ArcSwap::from_pointee(vec![key.public().clone()]),
+        signer: ArcSwap::from_pointee(key),
+    });
+    let mut writer = Writer {
+        identity: identity.clone(),
+        store,
+        shared,
+        head,
+        edge: Edge::empty(),
+        guard: None,
+    };
+    writer.set_policy(policy)?;
+    writer.set_trust(TrustAnchors::parse(FIRST_TRUST)?, FIRST_TRUST)?;
+    writer.store.dir().write_format()?;
+    Ok(identity)
+}
+
+/// What a new log believes: nobody.
+const FIRST_TRUST: &str = "\
+# Whom this log believes. Keys and certificates stand in this file, because
+# the file itself is registered on the log whenever it changes.
+#
+# [[issuer]]
+# name = \"https://agents.example\"          # iss of the statements
+# keys = [\"\"\"-----BEGIN PUBLIC KEY----- ...\"\"\"]
+# from = 2026-01-01T00:00:00Z              # optional, like until
+#
+# [[anchor]]                               # for statements with x5chain
+# name = \"Example root\"
+# certificate = \"\"\"-----BEGIN CERTIFICATE----- ...\"\"\"
+# eku = \"1.3.6.1.5.5.7.3.3\"                # optional, demanded of the leaf
+";
+
+impl Writer {
+    /// Opens a log for one process. Whatever was signed before must be a
+    /// prefix of what is found, or nothing is opened.
+    pub fn open(
+        path: &Path,
+        guard: Option<&Path>,
+        read_only: bool,
+    ) -> Result<Self, control::Error> {
+        let dir = DataDir::open(path)?;
+        let name_path = path.join("name");
+        let issuer = std::fs::read_to_string(&name_path)
+            .map_err(|source| store::Error::Io { path: name_path, source })?;
+        let identity = Identity::from_name(&issuer);
+        let (store, head, edge) = Store::open(dir)?;
+        if !read_only {
+            let guard = guard_of(&store, guard);
+            check_known_heads(&store, (&head, &edge), &guard, &identity)?;
+        }
+        let keys = store.keys()?;
+        let active = keys.first().ok_or(store::Error::KeysUnreadable)?;
+        let pem = DataDir::read_private(&store.dir().service_key_path(active.id()))?;
+        let key = SigningKey::from_pem(&pem)?;
+        let shared = Arc::new(Shared {
+            snapshot: ArcSwap::from_pointee(Snapshot {
+                signed: SignedHead::sign(head.head(), &identity.issuer, &key)?,
+                edge: edge.clone(),
+                memo: Memo::default(),
+            }),
+            rules: ArcSwap::from_pointee(rules_in_force(&store)?),
+            keys: ArcSwap::from_pointee(keys),
+            signer: ArcSwap::from_pointee(key),
+        });
+        Ok(Self { identity, store: Arc::new(store), shared, head, edge, guard: None })
+    }
+}
+
+/// Compares the store with the guard and the last published checkpoint.
+fn check_known_heads(
+    store: &Store,
+    (head, edge): (&HeadRecord, &Edge),
+    guard: &Guard,
+    identity: &Identity,
+) -> Result<(), control::Error> {
+    match guard.read()? {
+        Some(known) => store.check_extends(head, edge, &known, "guard")?,
+        None if head.size().get() > 2 => {
+            tracing::warn!(path = %guard.path().display(), "no guard file: a rolled-back data directory would not be noticed this time");
+        }
+        None => {}
+    }
+    let Ok(note) = std::fs::read_to_string(store.dir().checkpoint_path()) else { return Ok(()) };
+    let key = checkpoint_key(store.dir())?;
+    let verifier = VerifierKey::new(&identity.origin, key.public())?;
+    let published = SignedCheckpoint::parse(&note)?.verify(&verifier)?;
+    let known = Head { size: published.size, root: published.root, time: UnixSeconds::default() };
+    Ok(store.check_extends(head, edge, &known, "published checkpoint")?)
+}
+
+pub(super) fn guard_of(store: &Store, path: Option<&Path>) -> Guard {
+    Guard::at(path.unwrap_or(&store.dir().guard_path()))
+}
+
+fn checkpoint_key(dir: &DataDir) -> Result<SigningKey, control::Error> {
+    let pem = DataDir::read_private(&dir.checkpoint_key_path())?;
+    Ok(SigningKey::from_pem(&pem)?)
+}
+
+/// The rules most recently committed to the log are the ones in force
+/// (RFC 9943, 5.1.1.1), whatever the files say.
+fn rules_in_force(store: &Store) -> Result<Rules, control::Error> {
+    let (policy_index, policy_statement) = control_statement(store, Control::Policy)?;
+    let (_, trust_statement) = control_statement(store, Control::Trust)?;
+    let text =
+        |s: &SignedStatement| String::from_utf8_lossy(s.payload().unwrap_or_default()).into_owned();
+    let trust_text = text(&trust_statement);
+    Ok(Rules {
+        epoch: 0,
+        policy: Policy::parse(&text(&policy_statement))?,
+        policy_entry: (policy_index, StatementId::of(&policy_statement)),
+        trust: TrustAnchors::parse(&trust_text)?,
+        trust_text,
+    })
+}
+
+fn control_statement(
+    store: &Store,
+    control: Control,
+) -> Result<(LeafIndex, SignedStatement), control::Error> {
+    let index = store.control(control)?.ok_or(store::Error::HeadUnreadable)?;
+    let stored = store.statement(index)?.ok_or(store::Error::StatementMissing { index })?;
+    Ok((index, SignedStatement::parse_any_size(stored.canonical)?))
+}
+
+/// Opens a log for serving: changed policy and trust files are put in force
+/// first, then the writer starts.
+pub fn open(
+    path: &Path,
+    options: Options,
+    metrics: Metrics,
+) -> Result<Arc<Service>, control::Error> {
+    let mut writer = Writer::open(path, options.guard.as_deref(), options.read_only)?;
+    if options.guard_every_batch {
+        writer.guard = Some(guard_of(&writer.store, options.guard.as_deref()));
+    }
+    if !options.read_only {
+        let (policy, trust, text) = read_files(writer.store.dir())?;
+        if text != writer.shared.rules.load().trust_text {
+            writer.set_trust(trust, &text)?;
+        }
+        if policy.text() != writer.shared.rules.load().policy.text() {
+            writer.set_policy(policy)?;
+        }
+    }
+    metrics.opened(writer.size().get());
+    metrics.policy_in_force(&writer.shared.rules.load().policy.digest().to_string());
+    let resolver = options.did_web.clone().map(DidWebResolver::new).transpose();
+    Ok(Arc::new(Service {
+        identity: writer.identity.clone(),
+        store: writer.store.clone(),
+        shared: writer.shared.clone(),
+        checkpoint_key: checkpoint_key(writer.store.dir())?,
+        resolver: resolver.map_err(control::Error::Resolver)?,
+        issuer_rate: Buckets::new(),
+        read_only: AtomicBool::new(false),
+        reload_failed: AtomicBool::new(false),
+        queue: Queue::start(writer, options.queue, metrics.clone()),
+        options,
+        metrics,
+    }))
+}

@@ -1,0 +1,289 @@
+//! X.509 chains (RFC 9360 `x5chain`) validated to an anchor of ours.
+//!
+//! In: trust anchors as PEM, a leaf-first DER chain, the time. Out: a
+//! `VerifiedChain` with the leaf's key and names, valid for a known window.
+//!
+//! Paths are built by webpki, which takes v3 certificates only and refuses a
+//! CA as leaf, unique identifiers, unknown critical extensions, empty
+//! extended key usages and RSA below 2048 bits. It ignores key usage bits and
+//! everything about the anchor but its name and key, so those are checked here.
+
+mod certificate;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod identity;
+mod path;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, TrustAnchor};
+use sha2::{Digest as _, Sha256, Sha384, Sha512};
+
+use crate::key::{self, PublicKey};
+use crate::trust::did_x509;
+use crate::wire::digest::Digest;
+use crate::wire::limits::CHAIN_CERTIFICATES_MAX;
+use crate::wire::time::UnixSeconds;
+
+pub use certificate::{Certificate, Fingerprints};
+pub use identity::Identity;
+
+/// Chains remembered. One takes about 2 KiB, so the whole cache 2 MiB; an
+/// issuer rarely has more than one chain in use.
+const CACHED_CHAINS: usize = 1024;
+
+/// The roots that issuers' chains may end in.
+#[derive(Clone)]
+pub struct ChainTrust {
+    anchors: Vec<Anchor>,
+    /// The same anchors in webpki's form, at the same places.
+    roots: Vec<TrustAnchor<'static>>,
+    fingerprint: Digest,
+    cache: Arc<Cache<Digest, VerifiedChain>>,
+}
+
+#[derive(Clone)]
+struct Anchor {
+    name: String,
+    required_eku: Option<String>,
+    der: Vec<u8>,
+    certificate: Certificate,
+}
+
+/// A chain that led to an anchor; `ChainTrust::validate` alone makes one.
+#[derive(Clone, Debug)]
+pub struct VerifiedChain {
+    /// The key of the leaf.
+    pub leaf_key: PublicKey,
+    /// The name the anchor was added under.
+    pub anchor: String,
+    /// The first second at which every certificate of the path is valid.
+    pub not_before: UnixSeconds,
+    /// The last such second.
+    pub not_after: UnixSeconds,
+    /// What the leaf says.
+    pub leaf: Arc<Certificate>,
+    /// Every other certificate of the path, the anchor last. Certificates
+    /// that came along in the x5chain but lie off the path are not here.
+    pub authorities: Arc<[Fingerprints]>,
+}
+
+impl ChainTrust {
+    /// Trusts nobody.
+    pub fn empty() -> Self {
+        Self {
+            anchors: Vec::new(),
+            roots: Vec::new(),
+            fingerprint: Digest::of(&[]),
+            cache: Arc::new(Cache::new(CACHED_CHAINS)),
+        }
+    }
+
+    /// Trusts the CA certificates of a PEM text, under one name. With
+    /// `required_eku`, leaves below them must name that purpose.
+    pub fn add(
+        &mut self,
+        name: &str,
+        certificate_pem: &str,
+        required_eku: Option<&str>,
+    ) -> Result<(), Error> {
+        let unreadable = || Error::AnchorUnreadable { anchor: name.to_owned() };
+        if let Some(oid) = required_eku.filter(|oid| !did_x509::is_dotted_oid(oid)) {
+            return Err(Error::AnchorEku { anchor: name.to_owned(), oid: oid.to_owned() });
+        }
+        let mut added = Vec::new();
+        for der in CertificateDer::pem_slice_iter(certificate_pem.as_bytes()) {
+            let der = der.map_err(|_| unreadable())?;
+            let certificate = Certificate::read(&der).map_err(|_| unreadable())?;
+            let root = webpki::anchor_from_trusted_cert(&der).map_err(|_| unreadable())?;
+            if !certificate.is_ca || !certificate.key_usage.is_none_or(|u| u.key_cert_sign) {
+                return Err(Error::AnchorNotCa { anchor: name.to_owned() });
+            }
+            let required_eku = required_eku.map(str::to_owned);
+            let (name, der, root) = (name.to_owned(), der.to_vec(), root.to_owned());
+            added.push((Anchor { name, required_eku, der, certificate }, root));
+        }
+        if added.is_empty() {
+            return Err(unreadable());
+        }
+        for (anchor, root) in added {
+            self.anchors.push(anchor);
+            self.roots.push(root);
+        }
+        self.fingerprint = fingerprint(&self.anchors);
+        Ok(())
+    }
+
+    /// Whether nobody is trusted.
+    pub fn is_empty(&self) -> bool {
+        self.anchors.is_empty()
+    }
+
+    /// Names the set of anchors and their options, in whatever order added.
+    pub fn fingerprint(&self) -> Digest {
+        self.fingerprint
+    }
+
+    /// Validates a leaf-first DER chain at `now`.
+    pub fn validate(&self, chain: &[Vec<u8>], now: UnixSeconds) -> Result<VerifiedChain, Error> {
+        let Some((leaf, others)) = chain.split_first() else { return Err(Error::EmptyChain) };
+        if chain.len() > CHAIN_CERTIFICATES_MAX {
+            let (count, limit) = (chain.len(), CHAIN_CERTIFICATES_MAX);
+            return Err(Error::TooManyCertificates { count, limit });
+        }
+        let name = self.cache_key(chain);
+        // Outside its window a remembered path says nothing: another path
+        // through the same certificates may still hold.
+        if let Some(known) = self.cache.get(&name)
+            && (known.not_before..=known.not_after).contains(&now)
+        {
+            return Ok(known);
+        }
+        let verified = self.build_path(leaf, others, now)?;
+        self.cache.insert(name, verified.clone());
+        Ok(verified)
+    }
+
+    fn cache_key(&self, chain: &[Vec<u8>]) -> Digest {
+        let each: Vec<Digest> = chain.iter().map(|der| Digest::of(der)).collect();
+        let mut parts: Vec<&[u8]> = vec![self.fingerprint.as_bytes()];
+        parts.extend(each.iter().map(|d| d.as_bytes().as_slice()));
+        Digest::of_parts(&parts)
+    }
+}
+
+impl fmt::Debug for ChainTrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.anchors.iter().map(|a| &a.name)).finish()
+    }
+}
+
+fn fingerprint(anchors: &[Anchor]) -> Digest {
+    let mut each: Vec<Digest> = anchors
+        .iter()
+        .map(|anchor| {
+            let eku = anchor.required_eku.as_deref().unwrap_or_default();
+            let parts = [anchor.name.as_bytes(), eku.as_bytes(), &anchor.der].map(Digest::of);
+            Digest::of_parts(&parts.each_ref().map(|d| d.as_bytes().as_slice()))
+        })
+        .collect();
+    each.sort();
+    Digest::of_parts(&each.iter().map(|d| d.as_bytes().as_slice()).collect::<Vec<_>>())
+}
+
+/// The key of a certificate, which nobody has vouched for yet.
+pub fn leaf_key_of(der: &[u8]) -> Result<PublicKey, Error> {
+    let info = certificate::public_key_info(der)
+        .map_err(|because| Error::BadCertificate { index: 0, because })?;
+    PublicKey::from_spki(&info).map_err(Error::LeafKeyUnsupported)
+}
+
+/// Whether an `x5t` (RFC 9360) names this certificate. Truncated hashes are
+/// not taken.
+pub fn x5t_matches(leaf_der: &[u8], alg: i64, hash: &[u8]) -> Result<bool, Error> {
+    match alg {
+        -16 => Ok(Sha256::digest(leaf_der).as_slice() == hash),
+        -43 => Ok(Sha384::digest(leaf_der).as_slice() == hash),
+        -44 => Ok(Sha512::digest(leaf_der).as_slice() == hash),
+        _ => Err(Error::UnknownHashAlgorithm { alg }),
+    }
+}
+
+/// Why a chain, an anchor or a name on it was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The purpose an anchor demands is not a dotted OID.
+    #[error("anchor {anchor}: {oid:?} is not a dotted object identifier")]
+    AnchorEku { anchor: String, oid: String },
+    /// An anchor that may not certify.
+    #[error("anchor {anchor}: the certificate is not a CA")]
+    AnchorNotCa { anchor: String },
+    /// An anchor that cannot be read.
+    #[error("anchor {anchor}: not a certificate in PEM form")]
+    AnchorUnreadable { anchor: String },
+    /// A certificate of the chain cannot be read.
+    #[error("certificate {index} of the chain is not readable")]
+    BadCertificate {
+        index: usize,
+        #[source]
+        because: webpki::Error,
+    },
+    /// The leaf is a CA.
+    #[error("the first certificate of the chain is a CA, not a leaf")]
+    CaAsLeaf,
+    /// The issuer is a did:x509 that the chain does not bear out.
+    #[error(transparent)]
+    DidX509(#[from] did_x509::Error),
+    /// The path does not allow the purpose the anchor demands.
+    #[error("anchor {anchor} demands the extended key usage {required} on the leaf")]
+    EkuMissing { required: String, anchor: String },
+    /// No certificates at all.
+    #[error("the chain is empty")]
+    EmptyChain,
+    /// A certificate of the path is past its time.
+    #[error("a certificate of the chain expired at {not_after}, before {now}")]
+    Expired { now: UnixSeconds, not_after: UnixSeconds },
+    /// The leaf does not carry the issuer's name.
+    #[error("the leaf does not name {issuer:?}; it names {}", listed(found))]
+    IdentityMismatch { issuer: String, found: Vec<String> },
+    /// A certificate may not be used this way.
+    #[error("a certificate of the chain lacks the key usage {needed}")]
+    KeyUsage { needed: &'static str },
+    /// The leaf's key is of a kind we do not verify with.
+    #[error("the leaf's key is not usable")]
+    LeafKeyUnsupported(#[source] key::Error),
+    /// A certificate of the path is not valid yet.
+    #[error("a certificate of the chain is not valid before {not_before}; it is {now}")]
+    NotYetValid { now: UnixSeconds, not_before: UnixSeconds },
+    /// The path breaks another rule of RFC 5280.
+    #[error("the chain is not valid")]
+    Path(#[source] webpki::Error),
+    /// More CAs below a CA than it allows.
+    #[error("the chain is longer than one of its CAs allows")]
+    PathLength,
+    /// More certificates than we look at.
+    #[error("{count} certificates in the chain, at most {limit} are taken")]
+    TooManyCertificates { count: usize, limit: usize },
+    /// An x5t with a hash we do not compute.
+    #[error("hash algorithm {alg} is not supported")]
+    UnknownHashAlgorithm { alg: i64 },
+    /// No path to an anchor.
+    #[error("the chain does not lead to a trust anchor")]
+    Untrusted,
+}
+
+impl Error {
+    /// The stable word for this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::AnchorEku { .. } => "x509-anchor-eku",
+            Self::AnchorNotCa { .. } => "x509-anchor-not-ca",
+            Self::AnchorUnreadable { .. } => "x509-anchor-unreadable",
+            Self::BadCertificate { .. } => "x509-bad-certificate",
+            Self::CaAsLeaf => "x509-ca-as-leaf",
+            Self::DidX509(error) => error.code(),
+            Self::EkuMissing { .. } => "x509-eku-missing",
+            Self::EmptyChain => "x509-empty-chain",
+            Self::Expired { .. } => "x509-expired",
+            Self::IdentityMismatch { .. } => "x509-identity-mismatch",
+            Self::KeyUsage { .. } => "x509-key-usage",
+            Self::LeafKeyUnsupported(_) => "x509-leaf-key-unsupported",
+            Self::NotYetValid { .. } => "x509-not-yet-valid",
+            Self::Path(_) => "x509-path",
+            Self::PathLength => "x509-path-length",
+            Self::TooManyCertificates { .. } => "x509-too-many-certificates",
+            Self::UnknownHashAlgorithm { .. } => "x509-unknown-hash-algorithm",
+            Self::Untrusted => "x509-untrusted",
+        }
+    }
+}
+
+fn listed(found: &[String]) -> String {
+    if found.is_empty() { "nobody".to_owned() } else { found.join(", ") }
+}
