@@ -62,3 +62,7 @@ pub mod service;
 /// The road on which a runtime's verdicts reach the log.
 #[cfg(feature = "server")]
 pub mod gate;
+
+/// SCRAPI over HTTP.
+#[cfg(feature = "server")]
+pub mod http;

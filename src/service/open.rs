@@ -27,6 +27,8 @@ use crate::wire::time::UnixSeconds;
 /// What of the settings the service itself needs.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The largest statement taken.
+    pub statement_bytes: usize,
     /// Limits of the queue.
     pub queue: QueueLimits,
     /// Where the guard is, unless beside the data directory.
@@ -52,6 +54,7 @@ impl Options {
             ..ResolveOptions::default()
         });
         Self {
+            statement_bytes: config.limits.statement_bytes,
             queue: QueueLimits {
                 statements: config.queue.statements,
                 bytes: config.queue.bytes,
