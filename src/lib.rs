@@ -66,3 +66,7 @@ pub mod gate;
 /// SCRAPI over HTTP.
 #[cfg(feature = "server")]
 pub mod http;
+
+/// The command line.
+#[cfg(feature = "cli")]
+pub mod cli;
