@@ -59,6 +59,14 @@ pub mod resolve;
 #[cfg(feature = "server")]
 pub mod service;
 
+/// The road on which a runtime's verdicts reach the log.
+#[cfg(feature = "server")]
+pub mod gate;
+
 /// SCRAPI over HTTP.
 #[cfg(feature = "server")]
 pub mod http;
+
+/// The command line.
+#[cfg(feature = "cli")]
+pub mod cli;

@@ -144,10 +144,7 @@ impl Writer {
         read_only: bool,
     ) -> Result<Self, control::Error> {
         let dir = DataDir::open(path)?;
-        let name_path = path.join("name");
-        let issuer = std::fs::read_to_string(&name_path)
-            .map_err(|source| store::Error::Io { path: name_path, source })?;
-        let identity = Identity::from_name(&issuer);
+        let identity = identity_of(path)?;
         let (store, head, edge) = Store::open(dir)?;
         if !read_only {
             let guard = guard_of(&store, guard);
@@ -169,6 +166,14 @@ impl Writer {
         });
         Ok(Self { identity, store: Arc::new(store), shared, head, edge, guard: None })
     }
+}
+
+/// What the log in a data directory calls itself.
+pub(super) fn identity_of(path: &Path) -> Result<Identity, control::Error> {
+    let name = path.join("name");
+    let issuer = std::fs::read_to_string(&name);
+    let issuer = issuer.map_err(|source| store::Error::Io { path: name, source })?;
+    Ok(Identity::from_name(&issuer))
 }
 
 /// Compares the store with the guard and the last published checkpoint.
@@ -197,7 +202,7 @@ pub(super) fn guard_of(store: &Store, path: Option<&Path>) -> Guard {
     Guard::at(path.unwrap_or(&store.dir().guard_path()))
 }
 
-fn checkpoint_key(dir: &DataDir) -> Result<SigningKey, control::Error> {
+pub(super) fn checkpoint_key(dir: &DataDir) -> Result<SigningKey, control::Error> {
     let pem = DataDir::read_private(&dir.checkpoint_key_path())?;
     Ok(SigningKey::from_pem(&pem)?)
 }
