@@ -4,9 +4,8 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-COPY Cargo.toml Cargo.lock ./
-COPY src src
-COPY policy policy
+# What comes along is listed in .dockerignore.
+COPY . .
 RUN cargo build --release --locked --bin capstan
 
 # The binary needs the C library and nothing else.
