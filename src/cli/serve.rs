@@ -59,8 +59,10 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
 
 /// Text or JSON on standard error, never in colour.
 pub(super) fn start_logging(config: &Config) {
+    // The engine's own notes are for people who debug the engine.
+    let filter = format!("{},fjall=warn,lsm_tree=warn", config.log.level.as_str());
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(config.log.level.as_str()))
+        .with_env_filter(EnvFilter::new(filter))
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_target(false);

@@ -373,6 +373,10 @@ pub fn split_sequence(bytes: &[u8], limit: usize) -> Result<Vec<&[u8]>, Error> {
         if items.len() == limit {
             return Err(Error::TooManyItems { at, limit });
         }
+        // A break on its own ends nothing.
+        if bytes.get(at) == Some(&0xff) {
+            return Err(Error::NotWellFormed { at });
+        }
         decoder.skip().map_err(|_| Error::NotWellFormed { at })?;
         items.extend(bytes.get(at..decoder.position()));
     }
