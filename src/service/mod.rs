@@ -15,6 +15,8 @@ mod publish;
 mod queue;
 mod rate;
 mod register;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::sync::Arc;
