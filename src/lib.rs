@@ -58,3 +58,15 @@ pub mod resolve;
 /// The journey of a statement, and the one writer at its end.
 #[cfg(feature = "server")]
 pub mod service;
+
+/// The road on which a runtime's verdicts reach the log.
+#[cfg(feature = "server")]
+pub mod gate;
+
+/// SCRAPI over HTTP.
+#[cfg(feature = "server")]
+pub mod http;
+
+/// The command line.
+#[cfg(feature = "cli")]
+pub mod cli;

@@ -95,7 +95,7 @@ fn own_statement(
 /// signature covers both kids, so neither key can be put in another's place.
 fn succession(old: &SigningKey, new: &SigningKey) -> Result<Vec<u8>, Error> {
     let (old, new_id) = (old.public().id(), new.public().id());
-    let both = [b"capstan succession v1".as_slice(), old.as_bytes(), new_id.as_bytes()].concat();
+    let both = succession_message(old, new_id);
     let mut out = Vec::new();
     cbor::map(&mut out, 3);
     cbor::int(&mut out, 1);
@@ -105,6 +105,11 @@ fn succession(old: &SigningKey, new: &SigningKey) -> Result<Vec<u8>, Error> {
     cbor::int(&mut out, 3);
     cbor::bytes(&mut out, &new.sign(&both)?);
     Ok(out)
+}
+
+/// What a new key signs to show that it agrees.
+pub(super) fn succession_message(old: key::KeyId, new: key::KeyId) -> Vec<u8> {
+    [b"capstan succession v1".as_slice(), old.as_bytes(), new.as_bytes()].concat()
 }
 
 /// Rotates the service key of a log that nobody else has open. The new key

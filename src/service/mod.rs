@@ -9,6 +9,8 @@
 mod clock;
 mod control;
 mod error;
+mod fsck;
+mod ledger;
 mod open;
 mod proof;
 mod publish;
@@ -38,6 +40,7 @@ use crate::verify::Memo;
 pub use clock::now;
 pub use control::{Error as ControlError, rotate};
 pub use error::{Fault, Rejected};
+pub use fsck::{Checked, Finding, fsck};
 pub use open::{Options, init, open};
 pub use proof::Whereabouts;
 pub use publish::keep_publishing;

@@ -27,6 +27,8 @@ use crate::wire::time::UnixSeconds;
 /// What of the settings the service itself needs.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The largest statement taken.
+    pub statement_bytes: usize,
     /// Limits of the queue.
     pub queue: QueueLimits,
     /// Where the guard is, unless beside the data directory.
@@ -52,6 +54,7 @@ impl Options {
             ..ResolveOptions::default()
         });
         Self {
+            statement_bytes: config.limits.statement_bytes,
             queue: QueueLimits {
                 statements: config.queue.statements,
                 bytes: config.queue.bytes,
@@ -141,10 +144,7 @@ impl Writer {
         read_only: bool,
     ) -> Result<Self, control::Error> {
         let dir = DataDir::open(path)?;
-        let name_path = path.join("name");
-        let issuer = std::fs::read_to_string(&name_path)
-            .map_err(|source| store::Error::Io { path: name_path, source })?;
-        let identity = Identity::from_name(&issuer);
+        let identity = identity_of(path)?;
         let (store, head, edge) = Store::open(dir)?;
         if !read_only {
             let guard = guard_of(&store, guard);
@@ -166,6 +166,14 @@ impl Writer {
         });
         Ok(Self { identity, store: Arc::new(store), shared, head, edge, guard: None })
     }
+}
+
+/// What the log in a data directory calls itself.
+pub(super) fn identity_of(path: &Path) -> Result<Identity, control::Error> {
+    let name = path.join("name");
+    let issuer = std::fs::read_to_string(&name);
+    let issuer = issuer.map_err(|source| store::Error::Io { path: name, source })?;
+    Ok(Identity::from_name(&issuer))
 }
 
 /// Compares the store with the guard and the last published checkpoint.
@@ -194,7 +202,7 @@ pub(super) fn guard_of(store: &Store, path: Option<&Path>) -> Guard {
     Guard::at(path.unwrap_or(&store.dir().guard_path()))
 }
 
-fn checkpoint_key(dir: &DataDir) -> Result<SigningKey, control::Error> {
+pub(super) fn checkpoint_key(dir: &DataDir) -> Result<SigningKey, control::Error> {
     let pem = DataDir::read_private(&dir.checkpoint_key_path())?;
     Ok(SigningKey::from_pem(&pem)?)
 }

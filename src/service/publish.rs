@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::error::chain;
 use super::open::guard_of;
 use super::{Fault, Identity, Service};
-use crate::checkpoint::{Checkpoint, VerifierKey};
+use crate::checkpoint::{Checkpoint, SignedCheckpoint, VerifierKey};
+use crate::log::TreeSize;
 use crate::metrics::Metrics;
 use crate::receipt::{Head, SignedHead};
 use crate::store::{self, write_public};
@@ -43,6 +44,13 @@ impl Service {
     pub fn checkpoint(&self) -> Result<String, Fault> {
         let path = self.store.dir().checkpoint_path();
         std::fs::read_to_string(&path).map_err(|source| store::Error::Io { path, source }.into())
+    }
+
+    /// The size of the last published checkpoint, if it verifies.
+    pub fn published_size(&self) -> Option<TreeSize> {
+        let note = SignedCheckpoint::parse(&self.checkpoint().ok()?).ok()?;
+        let key = VerifierKey::new(&self.identity.origin, self.checkpoint_key.public()).ok()?;
+        note.verify(&key).ok().map(|checkpoint| checkpoint.size)
     }
 
     /// The key that verifies checkpoints, in note form.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::queue::Ticket;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
-use crate::envelope::{Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
+use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
 use crate::log::LeafIndex;
 use crate::policy::{Admitted, Decision};
 use crate::profile;
@@ -51,6 +51,7 @@ impl Service {
     /// Everything up to the queue: authenticate, recognise, read, decide.
     pub async fn prepare(&self, bytes: Vec<u8>) -> Result<Prepared, Rejected> {
         self.refuse_read_only()?;
+        self.refuse_oversize(&bytes)?;
         let statement = SignedStatement::parse(bytes)?;
         let resolved = self.resolve(&statement).await?;
         let rules = self.shared.rules.load_full();
@@ -144,6 +145,11 @@ impl Service {
                 per_minute: rate.per_minute,
                 retry_seconds,
             })
+    }
+
+    fn refuse_oversize(&self, bytes: &[u8]) -> Result<(), envelope::Error> {
+        let (size, limit) = (bytes.len(), self.options.statement_bytes);
+        if size > limit { Err(envelope::Error::TooLarge { size, limit }) } else { Ok(()) }
     }
 
     fn refuse_read_only(&self) -> Result<(), Fault> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use quick_cache::sync::Cache;
 
-use super::{Commit, Error, HeadRecord, Stored};
+use super::{Commit, Counts, Error, HeadRecord, Stored};
 use crate::envelope::StatementId;
 use crate::key::{self, PublicKey};
 use crate::log::{LeafIndex, TileId};
@@ -94,6 +94,17 @@ impl Engine {
         let keys = set.array().ok_or(Error::KeysUnreadable)?;
         let read = |key| PublicKey::from_cose_value(key).map_err(|_| Error::KeysUnreadable);
         keys.iter().map(read).collect()
+    }
+
+    pub(super) fn counts(&self) -> Result<Counts, Error> {
+        let count = |keyspace: &Keyspace| -> Result<u64, Error> {
+            Ok(u64::try_from(keyspace.len()?).unwrap_or(u64::MAX))
+        };
+        Ok(Counts {
+            statements: count(&self.statements)?,
+            ids: count(&self.ids)?,
+            tiles: count(&self.tiles)?,
+        })
     }
 
     pub(super) fn commit(&self, commit: &Commit<'_>) -> Result<(), Error> {

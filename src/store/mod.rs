@@ -44,6 +44,17 @@ pub struct Stored {
     pub time: UnixSeconds,
 }
 
+/// How many rows the store has of each kind.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Counts {
+    /// Statements.
+    pub statements: u64,
+    /// Ids that name one.
+    pub ids: u64,
+    /// Full tiles.
+    pub tiles: u64,
+}
+
 /// A statement on its way into the log.
 pub struct NewEntry<'a> {
     /// Its name and leaf entry.
@@ -78,9 +89,7 @@ impl Store {
     /// Opens the store and checks what it finds against itself: the head
     /// record against the tiles and the last statements it must cover.
     pub fn open(dir: DataDir) -> Result<(Self, HeadRecord, Edge), Error> {
-        dir.check_format()?;
-        let store = Self { engine: Engine::open(&dir.store_path())?, dir };
-        let head = store.engine.head()?.ok_or(Error::HeadMissing)?;
+        let (store, head) = Self::open_as_found(dir)?;
         let edge = store.rebuild_edge(head.size())?;
         let root = root_at(&store.nodes(&edge), head.size())?;
         if root != head.root() {
@@ -94,6 +103,19 @@ impl Store {
             return Err(Error::BeyondHead { size: head.size() });
         }
         Ok((store, head, edge))
+    }
+
+    /// Opens the store and believes nothing it finds: for `fsck`.
+    pub fn open_as_found(dir: DataDir) -> Result<(Self, HeadRecord), Error> {
+        dir.check_format()?;
+        let store = Self { engine: Engine::open(&dir.store_path())?, dir };
+        let head = store.engine.head()?.ok_or(Error::HeadMissing)?;
+        Ok((store, head))
+    }
+
+    /// How much lies in the store, counted one by one.
+    pub fn counts(&self) -> Result<Counts, Error> {
+        self.engine.counts()
     }
 
     fn rebuild_edge(&self, size: TreeSize) -> Result<Edge, Error> {

@@ -373,6 +373,22 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Splits a CBOR sequence into its items, at most `limit`. The items need
+/// only be well-formed: each is judged by itself later.
+pub fn split_sequence(bytes: &[u8], limit: usize) -> Result<Vec<&[u8]>, Error> {
+    let mut decoder = Decoder::new(bytes);
+    let mut items = Vec::new();
+    while decoder.position() < bytes.len() {
+        let at = decoder.position();
+        if items.len() == limit {
+            return Err(Error::TooManyItems { at, limit });
+        }
+        decoder.skip().map_err(|_| Error::NotWellFormed { at })?;
+        items.extend(bytes.get(at..decoder.position()));
+    }
+    Ok(items)
+}
+
 /// Appends an integer.
 pub fn int(out: &mut Vec<u8>, n: impl Into<i128>) {
     let n = n.into();

@@ -1,0 +1,55 @@
+//! How fast statements are registered, as ratios measured in one run.
+//!
+//! `cargo bench --bench registration` takes about five minutes and prints a
+//! table; `-- --quick` does the same with tiny sizes in a few seconds, so
+//! that the bench itself cannot rot.
+
+mod ceiling;
+mod http;
+mod inside;
+mod statements;
+mod table;
+
+use table::Table;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let quick = arguments.iter().any(|a| a == "--quick" || a == "--test");
+    let only = |name: &str| {
+        let named: Vec<_> = arguments.iter().skip(1).filter(|a| !a.starts_with('-')).collect();
+        named.is_empty() || named.iter().any(|a| *a == name)
+    };
+    let scale = if quick { 1 } else { 100 };
+    let mut table = Table::default();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let verify = ceiling::es256_verify_rate(scale);
+    let ceiling = verify * cores as f64;
+    table.figure("cores", cores as f64, "");
+    table.figure("ES256 verify, one core", verify, "/s");
+    if only("inside") {
+        let rate = inside::rate(400 * scale);
+        table.ratio("in-process pipeline / (cores x verify)", rate, ceiling, ">= 0.60", 0.60);
+    }
+    if only("http") {
+        let rate = http::single_rate(200 * scale);
+        table.ratio("HTTP, 64 in flight / (cores x verify)", rate, ceiling, ">= 0.25", 0.25);
+        let rate = http::batch_rate(400 * scale);
+        table.ratio("HTTP batch of 256 / (cores x verify)", rate, ceiling, ">= 0.45", 0.45);
+    }
+    if only("latency") {
+        let fsync = ceiling::fsync_p50_ms(2 * scale);
+        let p50 = http::latency_p50_ms(3 * scale);
+        table.figure("fsync p50 (64 KiB file, 2 KiB appended)", fsync, "ms");
+        table.at_most(
+            "p50 latency, one in flight",
+            p50,
+            3.0 * fsync + 3.0,
+            "ms",
+            "3 x fsync + 3 ms",
+        );
+    }
+    if only("growth") {
+        http::growth(&mut table, if quick { 4_000 } else { 1_000_000 });
+    }
+    print!("{table}");
+}

@@ -1,0 +1,104 @@
+//! `capstan dev`: a log to try things with, gone when you stop it.
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::output::Out;
+use super::{Answer, broken_store, program, serve};
+use crate::config::{Config, LogLevel};
+use crate::gate::Gate;
+use crate::key::{Algorithm, SigningKey};
+use crate::metrics::Metrics;
+use crate::service::{self, Options, Service};
+
+/// Reserved for ever (RFC 2606), so that every verifier can warn.
+const NAME: &str = "dev.capstan.invalid";
+const POLICY: &str = include_str!("../../policy/open.toml");
+const SAMPLES: [(&str, &str); 2] = [
+    ("sample-1", r#"{"action":"refund","order":"7781","verdict":"executed"}"#),
+    ("sample-2", r#"{"action":"delete_account","verdict":"denied"}"#),
+];
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan dev")]
+pub(super) struct Args {
+    /// Address and port to listen on; port 0 picks a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
+    listen: std::net::SocketAddr,
+    /// Keep the log here instead of throwing it away
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let scratch = if args.data.is_none() { Some(Scratch::new()?) } else { None };
+    let data = match (&args.data, &scratch) {
+        (Some(data), _) => data.clone(),
+        (None, Some(scratch)) => scratch.0.join("log"),
+        (None, None) => return Ok(Answer::Unanswered),
+    };
+    let mut config = Config { listen: args.listen, ..Config::default() };
+    config.log.level = LogLevel::Warn;
+    config.disk.min_free_bytes = 0;
+    serve::start_logging(&config);
+    let stop = serve::stop_signal()?;
+    if !data.join("FORMAT").exists() {
+        service::init(&data, NAME, POLICY, Algorithm::Es256)?;
+    }
+    let metrics = Metrics::new(env!("CARGO_PKG_VERSION"));
+    let opened = service::open(&data, Options::from_config(&config), metrics);
+    let service = opened.map_err(|e| broken_store(e, &data))?;
+    register_samples(service.clone()).await?;
+    out.note("DEV \u{2014} receipts from this log prove nothing");
+    let (listener, address) = serve::listen(&config).await?;
+    out.note(&next_steps(&format!("http://{address}")));
+    serve::run_until(service, &config, (listener, out), stop).await?;
+    Ok(Answer::Yes)
+}
+
+/// Two verdicts, by the road a runtime would take.
+async fn register_samples(service: Arc<Service>) -> anyhow::Result<()> {
+    let key = SigningKey::generate(Algorithm::EdDsa)?;
+    let gate = Gate::new(service, key, "https://gate.dev.capstan.invalid");
+    for (subject, payload) in SAMPLES {
+        gate.record(subject, "application/json", payload.as_bytes()).await?;
+    }
+    Ok(())
+}
+
+fn next_steps(url: &str) -> String {
+    let program = program();
+    format!(
+        "In another terminal:\n\
+         \x20 {program} keygen --output agent.key\n\
+         \x20 echo '{{\"action\":\"refund\",\"order\":\"7781\"}}' > action.json\n\
+         \x20 {program} seal action.json --key agent.key --content-type application/json \
+         --iss https://agents.example --sub order-7781 --output action.cose\n\
+         \x20 {program} register action.cose --url {url}\n\
+         \x20 {program} trust add {url} --trust trust.toml --yes\n\
+         \x20 {program} verify action.transparent.cose --trust trust.toml"
+    )
+}
+
+/// A directory that is removed with everything in it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> anyhow::Result<Self> {
+        let unique = SigningKey::generate(Algorithm::EdDsa)?.public().id().to_string();
+        let name = format!("capstan-dev-{}", unique.get(..16).unwrap_or_default());
+        let path = std::env::temp_dir().join(name);
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _left_behind = std::fs::remove_dir_all(Path::new(&self.0));
+    }
+}

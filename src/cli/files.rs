@@ -1,0 +1,107 @@
+//! Files that verbs read and write.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::Stop;
+use super::output::{Out, stdout_is_terminal};
+use crate::checkpoint::VerifierKey;
+use crate::key::{PublicKey, SigningKey};
+use crate::store::DataDir;
+use crate::trust::TrustAnchors;
+
+/// Reads a file, or standard input for `-`.
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
+        return Ok(bytes);
+    }
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Reads a text file.
+pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
+    String::from_utf8(read(path)?).with_context(|| format!("{} is not text", path.display()))
+}
+
+/// Writes to a file, or to standard output when that is not a screen.
+pub(super) fn write(path: Option<&Path>, bytes: &[u8], out: &Out) -> anyhow::Result<()> {
+    match path {
+        Some(path) if path != Path::new("-") => write_file(path, bytes),
+        None if stdout_is_terminal() => {
+            let stop = Stop::failed("usage", "the result is binary and would go to the screen");
+            Err(stop.next("the same command with `-o FILE`").into())
+        }
+        _ => out.bytes(bytes),
+    }
+}
+
+/// Replaces a file as a whole, or leaves it alone.
+pub(super) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let fresh = PathBuf::from(name);
+    let written = std::fs::File::create(&fresh)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&fresh, path));
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A private key that only its owner can read.
+pub(super) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
+    let pem = DataDir::read_private(path)?;
+    SigningKey::from_pem(&pem).with_context(|| format!("{}", path.display()))
+}
+
+/// A public key: PEM, or a COSE_Key.
+pub(super) fn public_key(path: &Path) -> anyhow::Result<PublicKey> {
+    let bytes = read(path)?;
+    let key = match std::str::from_utf8(&bytes) {
+        Ok(pem) if pem.contains("-----BEGIN") => PublicKey::from_pem(pem),
+        _ => PublicKey::from_cose_key(&bytes),
+    };
+    key.with_context(|| format!("{}", path.display()))
+}
+
+/// The key of a log: of its receipts, or of its checkpoints.
+pub(super) enum LogKey {
+    Receipts(PublicKey),
+    Checkpoints(VerifierKey),
+}
+
+/// Reads either kind of log key.
+pub(super) fn log_key(path: &Path) -> anyhow::Result<LogKey> {
+    let text = read(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    if let Some(Ok(key)) = text.map(|text| VerifierKey::parse(text.trim())) {
+        return Ok(LogKey::Checkpoints(key));
+    }
+    public_key(path).map(LogKey::Receipts)
+}
+
+/// Where the trust file is: the flag, `$CAPSTAN_TRUST`, or the user's own.
+/// The second value says whether somebody asked for this very file.
+pub(super) fn trust_path(flag: Option<&Path>) -> Option<(PathBuf, bool)> {
+    let named = flag.map(Path::to_owned).or_else(|| variable("CAPSTAN_TRUST"));
+    if let Some(path) = named {
+        return Some((path, true));
+    }
+    let config = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")))?;
+    Some((config.join("capstan").join("trust.toml"), false))
+}
+
+/// Whom the user believes. Without a trust file: nobody.
+pub(super) fn trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
+    let Some((path, asked_for)) = trust_path(flag) else { return Ok(TrustAnchors::default()) };
+    if !asked_for && !path.exists() {
+        return Ok(TrustAnchors::default());
+    }
+    TrustAnchors::parse(&read_text(&path)?).with_context(|| format!("{}", path.display()))
+}
+
+/// A variable that names a path.
+pub(super) fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}

@@ -1,0 +1,92 @@
+//! `capstan fsck`: a log on this machine, recomputed from its bytes.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::output::Out;
+use super::settings::{self, Given};
+use super::{Answer, broken_store};
+use crate::service::{self, Checked};
+use crate::wire::text::grouped;
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan fsck --data /var/lib/capstan")]
+pub(super) struct Args {
+    /// Data directory of a log that is not running
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Found {
+    ok: bool,
+    code: &'static str,
+    size: u64,
+    root: String,
+    issuers: usize,
+    threads: usize,
+    findings: Vec<FindingFound>,
+}
+
+#[derive(Serialize)]
+struct FindingFound {
+    index: Option<u64>,
+    code: &'static str,
+    detail: String,
+}
+
+pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let given = Given { data: Some(&args.data), ..Given::default() };
+    let guard = settings::load(&given)?.config.guard.path;
+    let bar = out.progress(u64::MAX, "checking");
+    let checked = service::fsck(&args.data, guard.as_deref(), &mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let checked = checked.map_err(|e| broken_store(e, &args.data))?;
+    let ok = checked.findings.is_empty();
+    let text = text(&checked);
+    out.answer(&object(checked, ok), &text)?;
+    Ok(if ok { Answer::Yes } else { Answer::No })
+}
+
+fn object(checked: Checked, ok: bool) -> Found {
+    Found {
+        ok,
+        code: checked.findings.first().map_or("ok", |finding| finding.code),
+        size: checked.head.size.get(),
+        root: checked.head.root.to_string(),
+        issuers: checked.cast.issuers(),
+        threads: checked.cast.threads(),
+        findings: checked
+            .findings
+            .into_iter()
+            .map(|f| FindingFound {
+                index: f.index.map(|index| index.get()),
+                code: f.code,
+                detail: f.detail,
+            })
+            .collect(),
+    }
+}
+
+fn text(checked: &Checked) -> String {
+    let mut text = String::new();
+    let word = if checked.findings.is_empty() { "yes" } else { "no" };
+    let _infallible = writeln!(
+        text,
+        "{word}  {} statements by {} issuers in {} threads, root {}",
+        grouped(checked.head.size.get()),
+        checked.cast.issuers(),
+        checked.cast.threads(),
+        checked.head.root
+    );
+    for finding in &checked.findings {
+        let place = finding.index.map_or(String::new(), |index| format!("#{index} "));
+        let _infallible = writeln!(text, "  {place}{}: {}", finding.code, finding.detail);
+    }
+    text
+}

@@ -1,0 +1,43 @@
+//! `capstan health`: for the health check of a container.
+
+use reqwest::Method;
+use serde::Serialize;
+
+use super::client::Client;
+use super::output::{Out, chain};
+use super::{Answer, Stop};
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan health --url http://127.0.0.1:8787")]
+pub(super) struct Args {
+    /// Address of the log [default: the port of $CAPSTAN_LISTEN, or 8787, on this machine]
+    #[arg(long)]
+    url: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Well {
+    ok: bool,
+    code: &'static str,
+    url: String,
+}
+
+pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let url = args.url.clone().unwrap_or_else(on_this_machine);
+    let client = Client::new(&url, None)?;
+    let asked = client.once((Method::GET, client.url("health")?), "application/json", None).await;
+    // Whoever runs this check wants to know whether the log works: a log
+    // that cannot be reached does not.
+    let reply = asked.map_err(|error| Stop::no("unreachable", chain(&error)))?;
+    if reply.status != 200 {
+        return Err(Stop { answer: Answer::No, ..reply.problem() }.into());
+    }
+    out.answer(&Well { ok: true, code: "ok", url }, "ok")?;
+    Ok(Answer::Yes)
+}
+
+fn on_this_machine() -> String {
+    let listen = std::env::var("CAPSTAN_LISTEN").ok();
+    let port = listen.as_deref().and_then(|listen| listen.rsplit(':').next()).unwrap_or("8787");
+    format!("http://127.0.0.1:{port}")
+}

@@ -1,0 +1,92 @@
+//! `capstan init`: a new log, made on purpose.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use super::keygen::Kind;
+use super::output::Out;
+use super::{Answer, Stop, files};
+use crate::key::KeyId;
+use crate::service::{self, ControlError};
+use crate::store::{self, DataDir, Store};
+
+/// What a log admits when nobody says otherwise.
+const DEFAULT_POLICY: &str = include_str!("../../policy/issuers.toml");
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan init --data /var/lib/capstan --name log.example")]
+pub(super) struct Args {
+    /// Directory for the log; must not hold one
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// What the log calls itself, for ever: a host name or a URI
+    #[arg(long)]
+    name: Option<String>,
+    /// Registration policy instead of the one for known issuers
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// What the log signs with
+    #[arg(long, default_value = "ES256")]
+    alg: Kind,
+}
+
+#[derive(Serialize)]
+struct Made {
+    ok: bool,
+    name: String,
+    key: String,
+    data: PathBuf,
+}
+
+pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let asked = |given: Option<String>, flag: &str, question: &str, default: &str| match given {
+        Some(given) => Ok(given),
+        None if out.can_ask() => out.ask(question, default),
+        None => Err(Stop::failed("usage", format!("{flag} is missing")).into()),
+    };
+    let data = args.data.as_ref().map(|path| path.display().to_string());
+    let data = asked(data, "--data", "Where shall the log live", "capstan-data")?;
+    let name = asked(args.name.clone(), "--name", "What is the log called (a host name)", "")?;
+    if name.trim().is_empty() {
+        return Err(Stop::failed("usage", "--name is empty").into());
+    }
+    let policy = args.policy.as_deref().map(files::read_text).transpose()?;
+    let policy = policy.as_deref().unwrap_or(DEFAULT_POLICY);
+    let data = PathBuf::from(data);
+    let made = service::init(&data, name.trim(), policy, args.alg.algorithm());
+    let identity = made.map_err(refused)?;
+    let key = key_of(&data)?;
+    let text = format!("{}\n  key   {key}\n  data  {}", identity.issuer, data.display());
+    out.answer(
+        &Made { ok: true, name: identity.issuer, key: key.to_string(), data: data.clone() },
+        &text,
+    )?;
+    let (program, data) = (super::program(), data.display());
+    out.note(&format!(
+        "next\n  {program} serve --data {data}\n  \
+         {program} trust add http://127.0.0.1:8787\n  {program} fsck --data {data}\n\
+         Who may register stands in {data}/policy.toml, whose keys are believed in \
+         {data}/trust.toml."
+    ));
+    Ok(Answer::Yes)
+}
+
+/// The key a log on this machine signs with.
+fn key_of(data: &Path) -> anyhow::Result<KeyId> {
+    let (store, _) = Store::open_as_found(DataDir::open(data)?)?;
+    let keys = store.keys()?;
+    Ok(keys.first().context("the log has no key")?.id())
+}
+
+fn refused(error: ControlError) -> anyhow::Error {
+    match error {
+        ControlError::Store(store::Error::Exists { path }) => {
+            Stop::no("store-exists", format!("{} holds a log already; it is kept", path.display()))
+                .next(format!("{} serve --data {}", super::program(), path.display()))
+                .into()
+        }
+        other => other.into(),
+    }
+}

@@ -1,0 +1,163 @@
+//! `capstan inspect`: what is in a file, without judging it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::output::Out;
+use super::{Answer, files, raw};
+use crate::checkpoint::SignedCheckpoint;
+use crate::envelope::{Header, SignedStatement, StatementId};
+use crate::key::Algorithm;
+use crate::receipt::{Proofs, Receipt, attached};
+use crate::wire::text;
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan inspect action.transparent.cose")]
+pub(super) struct Args {
+    /// A statement, receipt or checkpoint; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print CBOR diagnostic notation
+    #[arg(long)]
+    raw: bool,
+}
+
+pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let bytes = files::read(&args.file)?;
+    if args.raw {
+        out.line(&raw::diagnostic(&bytes)?)?;
+        return Ok(Answer::Yes);
+    }
+    let object = describe(&bytes)?;
+    let mut lines = String::new();
+    write_lines(&mut lines, &object, 0);
+    out.answer(&object, &lines)?;
+    Ok(Answer::Yes)
+}
+
+fn describe(bytes: &[u8]) -> anyhow::Result<Json> {
+    if let Some(note) = std::str::from_utf8(bytes).ok().filter(|t| t.contains("\n\n\u{2014} ")) {
+        return checkpoint(note);
+    }
+    let envelope = SignedStatement::parse_any_size(bytes.to_vec())?;
+    if envelope.header().vds.is_some() {
+        return Ok(receipt(&Receipt::parse(bytes.to_vec())?));
+    }
+    let receipts = attached(&envelope)?;
+    let receipts: Vec<Json> = receipts
+        .into_iter()
+        .map(|bytes| match Receipt::parse(bytes) {
+            Ok(parsed) => receipt(&parsed),
+            Err(e) => json!({ "artefact": "receipt", "unreadable": e.to_string() }),
+        })
+        .collect();
+    let artefact = if receipts.is_empty() { "statement" } else { "transparent statement" };
+    let mut object = header(artefact, envelope.header());
+    object.insert("id".to_owned(), StatementId::of(&envelope).to_string().into());
+    object.insert("payload".to_owned(), payload(&envelope));
+    object.insert("signature_bytes".to_owned(), envelope.signature().len().into());
+    if !receipts.is_empty() {
+        object.insert("receipts".to_owned(), receipts.into());
+    }
+    Ok(object.into())
+}
+
+fn checkpoint(note: &str) -> anyhow::Result<Json> {
+    let signed = SignedCheckpoint::parse(note)?;
+    let mut lines = note.lines().skip(1);
+    let size = lines.next().unwrap_or_default();
+    let root = lines.next().and_then(text::from_base64).map(|root| text::hex(&root));
+    let signers: Vec<&str> =
+        note.lines().filter_map(|line| line.strip_prefix("\u{2014} ")?.split(' ').next()).collect();
+    Ok(json!({
+        "artefact": "checkpoint",
+        "origin": signed.origin(),
+        "size": size,
+        "root": root,
+        "signatures": signers,
+    }))
+}
+
+fn header(artefact: &str, header: &Header) -> Map<String, Json> {
+    let algorithm = header.algorithm.map(|number| {
+        Algorithm::from_cose(number).map_or_else(|| number.to_string(), |a| a.name().to_owned())
+    });
+    let envelope = header.hash_envelope.as_ref();
+    let fields = [
+        ("artefact", Some(artefact.into())),
+        ("issuer", header.claims.issuer.clone().map(Json::from)),
+        ("subject", header.claims.subject.clone().map(Json::from)),
+        ("issued_at", header.claims.issued_at.map(|t| t.to_string().into())),
+        ("algorithm", algorithm.map(Json::from)),
+        ("kid", header.kid.as_deref().map(|kid| text::hex(kid).into())),
+        ("content_type", header.content_type.as_ref().map(|t| t.to_string().into())),
+        ("brings_key", header.claims.confirmation.is_some().then_some(Json::Bool(true))),
+        ("certificates", (!header.chain.is_empty()).then(|| header.chain.len().into())),
+        ("hash_algorithm", envelope.map(|e| e.algorithm.into())),
+        ("hash_location", envelope.and_then(|e| e.location.clone()).map(Json::from)),
+    ];
+    let there = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    there.collect()
+}
+
+/// Text is shown if it is short; bytes never are.
+fn payload(statement: &SignedStatement) -> Json {
+    let Some(payload) = statement.payload() else { return "detached".into() };
+    let shown = std::str::from_utf8(payload).ok();
+    match shown.filter(|text| text.len() <= 400 && !text.contains(|c: char| c.is_control())) {
+        Some(text) => json!({ "bytes": payload.len(), "text": text }),
+        None => json!({ "bytes": payload.len() }),
+    }
+}
+
+fn receipt(receipt: &Receipt) -> Json {
+    let mut object = header("receipt", receipt.envelope().header());
+    let proofs: Vec<Json> = match receipt.proofs() {
+        Proofs::Inclusion(proofs) => proofs
+            .iter()
+            .map(|p| json!({ "index": p.index, "size": p.size, "path": p.path.len() }))
+            .collect(),
+        Proofs::Consistency(proofs) => proofs
+            .iter()
+            .map(|p| json!({ "from": p.from, "to": p.to, "path": p.path.len() }))
+            .collect(),
+        Proofs::CcfInclusion(proofs) => proofs
+            .iter()
+            .map(|p| json!({ "ccf_evidence": p.evidence, "path": p.path.len() }))
+            .collect(),
+        Proofs::CcfConsistency(proofs) => proofs
+            .iter()
+            .map(|p| json!({ "ccf_anchor": p.anchor.to_string(), "path": p.path.len() }))
+            .collect(),
+    };
+    object.insert("proofs".to_owned(), proofs.into());
+    object.into()
+}
+
+/// The same object as indented lines; the kind of artefact comes first.
+fn write_lines(out: &mut String, value: &Json, depth: usize) {
+    let Json::Object(fields) = value else { return };
+    let indent = "  ".repeat(depth);
+    if let Some(artefact) = fields.get("artefact").and_then(Json::as_str) {
+        let _infallible = writeln!(out, "{indent}{artefact}");
+    }
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "artefact") {
+        match value {
+            Json::Array(items) if items.iter().all(Json::is_object) => {
+                items.iter().for_each(|item| write_lines(out, item, depth + 1));
+            }
+            Json::Object(_) => {
+                let _infallible = writeln!(out, "{indent}  {name}");
+                write_lines(out, value, depth + 1);
+            }
+            Json::String(text) => {
+                let _infallible = writeln!(out, "{indent}  {name:<15} {text}");
+            }
+            other => {
+                let _infallible = writeln!(out, "{indent}  {name:<15} {other}");
+            }
+        }
+    }
+}

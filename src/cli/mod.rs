@@ -1,0 +1,149 @@
+//! The command line: one verb, one file.
+//!
+//! In: arguments. Out: an exit code: 0 yes, 1 no, 2 could not answer,
+//! 3 cannot tell. Verbs compute; `output` alone prints.
+
+mod audit;
+mod client;
+mod config;
+mod dev;
+mod files;
+mod fsck;
+mod health;
+mod init;
+mod inspect;
+mod key;
+mod keygen;
+mod output;
+mod packaging;
+mod prove;
+mod raw;
+mod register;
+mod report;
+mod seal;
+mod serve;
+mod settings;
+mod stop;
+mod tiles;
+mod trust;
+mod verify;
+mod wait;
+
+use std::ffi::OsString;
+
+use clap::{Parser, Subcommand};
+
+use output::Out;
+use stop::{Answer, Stop, broken_store};
+
+const EXIT_CODES: &str = "Exit codes: 0 yes, 1 no, 2 could not answer, 3 cannot tell.";
+
+/// A self-hosted SCITT transparency log for what AI agents did.
+#[derive(Parser)]
+#[command(name = "capstan", version, after_help = EXIT_CODES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    /// Print one JSON object on standard output
+    #[arg(long, global = true, display_order = 900)]
+    json: bool,
+    /// Say nothing but the result
+    #[arg(long, short, global = true, display_order = 901)]
+    quiet: bool,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Try it: a throw-away log on this machine
+    Dev(dev::Args),
+    /// Make a new log
+    Init(init::Args),
+    /// Run a log
+    Serve(serve::Args),
+    /// Make a key to sign statements with
+    Keygen(keygen::Args),
+    /// Sign a payload: it becomes a Signed Statement
+    Seal(seal::Args),
+    /// Register statements and keep their receipts
+    Register(register::Args),
+    /// Say what files prove, without any network
+    Verify(verify::Args),
+    /// Show what is in a file, without judging it
+    Inspect(inspect::Args),
+    /// Fetch a fresh receipt, or one that shows growth
+    Prove(prove::Args),
+    /// Recompute a log on this machine from its bytes
+    Fsck(fsck::Args),
+    /// Check from outside that a log only grows
+    Audit(audit::Args),
+    /// Work on the service key
+    #[command(subcommand)]
+    Key(key::Verb),
+    /// Whom to believe
+    #[command(subcommand)]
+    Trust(trust::Verb),
+    /// Show or check settings
+    #[command(subcommand)]
+    Config(config::Verb),
+    /// Ask a running log whether it is well
+    Health(health::Args),
+    /// Print a completion script for a shell
+    Completions(packaging::CompletionsArgs),
+    /// Write manual pages into a directory
+    Man(packaging::ManArgs),
+}
+
+/// Runs one command line to its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return output::usage(&error),
+    };
+    let out = Out::new(cli.json, cli.quiet);
+    match act(cli.verb, &out) {
+        Ok(answer) => answer.exit_code(),
+        Err(error) => out.error(&error),
+    }
+}
+
+fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
+    match verb {
+        Verb::Audit(args) => on_network(audit::run(&args, out)),
+        Verb::Completions(args) => packaging::completions(&args, out),
+        Verb::Config(verb) => config::run(&verb, out),
+        Verb::Dev(args) => on_network(dev::run(&args, out)),
+        Verb::Fsck(args) => fsck::run(&args, out),
+        Verb::Health(args) => on_network(health::run(&args, out)),
+        Verb::Init(args) => init::run(&args, out),
+        Verb::Inspect(args) => inspect::run(&args, out),
+        Verb::Key(verb) => key::run(&verb, out),
+        Verb::Keygen(args) => keygen::run(&args, out),
+        Verb::Man(args) => packaging::man(&args, out),
+        Verb::Prove(args) => on_network(prove::run(&args, out)),
+        Verb::Register(args) => on_network(register::run(&args, out)),
+        Verb::Seal(args) => seal::run(&args, out),
+        Verb::Serve(args) => on_network(serve::run(&args, out)),
+        Verb::Trust(trust::Verb::Add(args)) => on_network(trust::add(&args, out)),
+        Verb::Trust(trust::Verb::Show(args)) => trust::show(&args, out),
+        Verb::Verify(args) => verify::run(&args, out),
+    }
+}
+
+/// Only verbs that go through here can open a socket.
+fn on_network(work: impl Future<Output = anyhow::Result<Answer>>) -> anyhow::Result<Answer> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+}
+
+/// How the user called this program, for commands to paste.
+fn program() -> String {
+    let Ok(path) = std::env::current_exe() else { return "capstan".to_owned() };
+    let here = std::env::current_dir().ok();
+    let relative = here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));
+    match relative {
+        Some(relative) if relative.components().count() == 1 => {
+            format!("./{}", relative.display())
+        }
+        Some(relative) => relative.display().to_string(),
+        None => path.display().to_string(),
+    }
+}

@@ -1,0 +1,54 @@
+//! `capstan completions` and `capstan man`: made at run time, so that
+//! packagers need nothing but the program.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use super::output::Out;
+use super::{Answer, Cli, files};
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan completions bash > capstan.bash")]
+pub(super) struct CompletionsArgs {
+    /// Which shell
+    shell: Shell,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan man /usr/share/man/man1")]
+pub(super) struct ManArgs {
+    /// Directory for the pages
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+pub(super) fn completions(args: &CompletionsArgs, out: &Out) -> anyhow::Result<Answer> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "capstan", &mut script);
+    out.bytes(&script)?;
+    Ok(Answer::Yes)
+}
+
+pub(super) fn man(args: &ManArgs, out: &Out) -> anyhow::Result<Answer> {
+    let directory = &args.directory;
+    std::fs::create_dir_all(directory).with_context(|| format!("{}", directory.display()))?;
+    let mut root = Cli::command();
+    root.build();
+    let pages = write_pages(&root, "capstan", directory)?;
+    out.note(&format!("{pages} pages in {}", directory.display()));
+    Ok(Answer::Yes)
+}
+
+/// One page for each verb, named `capstan-verb.1`.
+fn write_pages(command: &clap::Command, name: &str, directory: &Path) -> anyhow::Result<usize> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
+    files::write_file(&directory.join(format!("{name}.1")), &page)?;
+    let verbs = command.get_subcommands().filter(|verb| verb.get_name() != "help");
+    verbs
+        .map(|verb| write_pages(verb, &format!("{name}-{}", verb.get_name()), directory))
+        .try_fold(1, |count, pages| pages.map(|pages| count + pages))
+}

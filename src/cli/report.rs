@@ -1,0 +1,140 @@
+//! Verification reports, for machines and for people.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::{Answer, output};
+use crate::verify::{Check, Outcome, Report};
+
+/// What one file proves. A file that cannot be read has an error instead.
+#[derive(Serialize)]
+pub(super) struct FileReport {
+    ok: Option<bool>,
+    code: &'static str,
+    file: String,
+    artefact: Option<&'static str>,
+    checks: Vec<CheckReport>,
+    warnings: Vec<String>,
+    not_shown: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct CheckReport {
+    check: &'static str,
+    ok: Option<bool>,
+    code: &'static str,
+    detail: String,
+}
+
+/// One object, whether one file was asked about or many.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Object<'a> {
+    One(&'a FileReport),
+    Many { ok: Option<bool>, code: &'static str, files: &'a [FileReport] },
+}
+
+impl FileReport {
+    pub(super) fn new(file: String, report: Report) -> Self {
+        let check = |check: Check| CheckReport {
+            check: check.name,
+            ok: ok(check.outcome),
+            code: check.code,
+            detail: check.detail,
+        };
+        Self {
+            ok: ok(report.verdict()),
+            code: report.code(),
+            file,
+            artefact: Some(report.artefact),
+            checks: report.checks.into_iter().map(check).collect(),
+            warnings: report.warnings,
+            not_shown: report.not_shown,
+            error: None,
+        }
+    }
+
+    pub(super) fn unreadable(file: String, error: &anyhow::Error) -> Self {
+        Self {
+            ok: None,
+            code: "unreadable",
+            file,
+            artefact: None,
+            checks: Vec::new(),
+            warnings: Vec::new(),
+            not_shown: Vec::new(),
+            error: Some(output::chain(error)),
+        }
+    }
+
+    fn answer(&self) -> Answer {
+        match (self.ok, &self.error) {
+            (_, Some(_)) => Answer::Unanswered,
+            (Some(true), None) => Answer::Yes,
+            (Some(false), None) => Answer::No,
+            (None, None) => Answer::CannotTell,
+        }
+    }
+}
+
+fn ok(outcome: Outcome) -> Option<bool> {
+    match outcome {
+        Outcome::Yes => Some(true),
+        Outcome::No => Some(false),
+        Outcome::CannotTell | Outcome::NotChecked => None,
+    }
+}
+
+/// One answer for all files: the worst.
+pub(super) fn overall(reports: &[FileReport]) -> Answer {
+    let worst_first = [Answer::No, Answer::Unanswered, Answer::CannotTell];
+    let given = |answer: &Answer| reports.iter().any(|report| report.answer() == *answer);
+    worst_first.into_iter().find(given).unwrap_or(Answer::Yes)
+}
+
+pub(super) fn object(reports: &[FileReport], overall: Answer) -> Object<'_> {
+    if let [one] = reports {
+        return Object::One(one);
+    }
+    let decisive = reports.iter().find(|report| report.answer() == overall);
+    let (ok, code) = decisive.map_or((None, "not-checked"), |report| (report.ok, report.code));
+    Object::Many { ok, code, files: reports }
+}
+
+pub(super) fn text(reports: &[FileReport]) -> String {
+    let mut text = String::new();
+    for report in reports.iter().filter(|report| report.error.is_none()) {
+        let _infallible = writeln!(text, "{}  {}", word(report.ok), report.file);
+        report.checks.iter().for_each(|check| write_check(&mut text, check));
+        for warning in &report.warnings {
+            let _infallible = writeln!(text, "  {:<11} {warning}", "warning");
+        }
+        if !report.not_shown.is_empty() {
+            text.push_str("not shown by this\n");
+        }
+        for line in &report.not_shown {
+            let _infallible = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+fn write_check(text: &mut String, CheckReport { check, ok, code, detail }: &CheckReport) {
+    let said = match (ok, *code) {
+        (Some(true), _) => detail.clone(),
+        (_, "not-checked") => format!("not checked: {detail}"),
+        _ => format!("{}: {detail} ({code})", word(*ok)),
+    };
+    let _infallible = writeln!(text, "  {check:<11} {said}");
+}
+
+fn word(ok: Option<bool>) -> &'static str {
+    match ok {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "cannot tell",
+    }
+}

@@ -1,0 +1,85 @@
+//! What a verb came to: an answer, or the reason there is none.
+
+use std::path::Path;
+
+use super::program;
+use crate::service::ControlError;
+use crate::store;
+
+/// What a verb that could answer came to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Answer {
+    Yes,
+    No,
+    Unanswered,
+    CannotTell,
+}
+
+impl Answer {
+    pub(super) fn exit_code(self) -> u8 {
+        match self {
+            Self::Yes => 0,
+            Self::No => 1,
+            Self::Unanswered => 2,
+            Self::CannotTell => 3,
+        }
+    }
+}
+
+/// An error that knows its exit code, its stable word, and often what to do
+/// next. Any other error means that we could not answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub(super) struct Stop {
+    pub(super) answer: Answer,
+    pub(super) code: &'static str,
+    pub(super) what: String,
+    pub(super) next: Option<String>,
+}
+
+impl Stop {
+    /// It is refused, broken or false.
+    pub(super) fn no(code: &'static str, what: impl Into<String>) -> Self {
+        Self { answer: Answer::No, code, what: what.into(), next: None }
+    }
+
+    /// Nobody we believe can say.
+    pub(super) fn cannot_tell(code: &'static str, what: impl Into<String>) -> Self {
+        Self { answer: Answer::CannotTell, ..Self::no(code, what) }
+    }
+
+    /// The question was wrong, or the world did not answer.
+    pub(super) fn failed(code: &'static str, what: impl Into<String>) -> Self {
+        Self { answer: Answer::Unanswered, ..Self::no(code, what) }
+    }
+
+    pub(super) fn next(self, next: impl Into<String>) -> Self {
+        Self { next: Some(next.into()), ..self }
+    }
+}
+
+/// A store that must not be written to is a "no"; one that cannot be had is
+/// no answer.
+pub(super) fn broken_store(error: ControlError, data: &Path) -> anyhow::Error {
+    let ControlError::Store(source) = &error else { return error.into() };
+    let (code, what) = (source.code(), source.to_string());
+    let (program, data) = (program(), data.display());
+    match source {
+        store::Error::RolledBack { .. } | store::Error::Forked { .. } => Stop::no(code, what)
+            .next(format!(
+                "restore the newest copy, or serve what is there with \
+                 `{program} serve --data {data} --read-only`"
+            ))
+            .into(),
+        store::Error::BeyondHead { .. } | store::Error::HeadDamaged { .. } => {
+            Stop::no(code, what).next(format!("{program} fsck --data {data}")).into()
+        }
+        store::Error::Locked { .. } => {
+            Stop::failed(code, what).next("stop the process that has it open").into()
+        }
+        store::Error::NotFound { .. } => Stop::failed(code, what)
+            .next(format!("{program} init --data {data} --name NAME"))
+            .into(),
+        _ => error.into(),
+    }
+}

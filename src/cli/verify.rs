@@ -1,0 +1,120 @@
+//! `capstan verify`: what files prove. Opens no socket, whatever happens.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::files::LogKey;
+use super::output::Out;
+use super::report::{self, FileReport};
+use super::{Answer, Stop, files};
+use crate::checkpoint::SignedCheckpoint;
+use crate::envelope::SignedStatement;
+use crate::service::now;
+use crate::trust::{TrustAnchors, TrustedLog};
+use crate::verify::{ANY_LOG, Evidence, Report, verify};
+use crate::wire::digest::Digest;
+use crate::wire::text;
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan verify action.transparent.cose --trust trust.toml")]
+pub(super) struct Args {
+    /// Statements, receipts or checkpoints; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Whom to believe [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
+    #[arg(long, value_name = "FILE")]
+    trust: Option<PathBuf>,
+    /// The statement a bare receipt is about
+    #[arg(long, value_name = "FILE")]
+    statement: Option<PathBuf>,
+    /// The payload of a statement that does not carry it
+    #[arg(long, value_name = "FILE")]
+    payload: Option<PathBuf>,
+    /// The older tree of a consistency receipt: a checkpoint, or SIZE:ROOT in hex
+    #[arg(long, value_name = "FILE|SIZE:ROOT")]
+    older: Option<String>,
+    /// A key to believe for any log: PEM, COSE_Key or checkpoint key
+    #[arg(long, value_name = "FILE")]
+    log_key: Option<PathBuf>,
+    /// A key to believe for whoever the statement names as issuer
+    #[arg(long, value_name = "FILE")]
+    issuer_key: Option<PathBuf>,
+}
+
+/// What stays the same for every file.
+struct Context {
+    trust: TrustAnchors,
+    statement: Option<Vec<u8>>,
+    payload: Option<Vec<u8>>,
+    older: Option<Digest>,
+    issuer_key: Option<crate::key::PublicKey>,
+}
+
+pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let context = context(args)?;
+    let reports: Vec<FileReport> = args.files.iter().map(|file| one(file, &context)).collect();
+    reports.iter().filter_map(|r| r.error.as_deref()).for_each(|error| out.complain(error));
+    let answer = report::overall(&reports);
+    out.answer(&report::object(&reports, answer), &report::text(&reports))?;
+    Ok(answer)
+}
+
+fn context(args: &Args) -> anyhow::Result<Context> {
+    let mut trust = files::trust(args.trust.as_deref())?;
+    if let Some(path) = &args.log_key {
+        let (keys, checkpoint) = match files::log_key(path)? {
+            LogKey::Receipts(key) => (vec![key], None),
+            LogKey::Checkpoints(key) => (Vec::new(), Some(key.to_string())),
+        };
+        trust = trust.with_log(TrustedLog { name: ANY_LOG.to_owned(), keys, checkpoint });
+    }
+    let read = |path: &Option<PathBuf>| path.as_deref().map(files::read).transpose();
+    Ok(Context {
+        trust,
+        statement: read(&args.statement)?,
+        payload: read(&args.payload)?,
+        older: args.older.as_deref().map(older_root).transpose()?,
+        issuer_key: args.issuer_key.as_deref().map(files::public_key).transpose()?,
+    })
+}
+
+/// `SIZE:ROOT`, or the root in a checkpoint the user holds.
+fn older_root(given: &str) -> anyhow::Result<Digest> {
+    if let Some((size, root)) = given.split_once(':')
+        && size.parse::<u64>().is_ok()
+    {
+        let root = Digest::from_hex(&root.to_lowercase());
+        return root.ok_or_else(|| Stop::failed("usage", "ROOT has 64 hex digits").into());
+    }
+    let note = files::read_text(Path::new(given))?;
+    SignedCheckpoint::parse(&note).with_context(|| given.to_owned())?;
+    let root = note.lines().nth(2).and_then(text::from_base64);
+    root.and_then(|root| Digest::from_slice(&root)).context("the checkpoint has no root")
+}
+
+fn one(file: &Path, context: &Context) -> FileReport {
+    let name = file.display().to_string();
+    match files::read(file) {
+        Ok(bytes) => FileReport::new(name, judge(&bytes, context)),
+        Err(error) => FileReport::unreadable(name, &error),
+    }
+}
+
+fn judge(bytes: &[u8], context: &Context) -> Report {
+    let mut trust = context.trust.clone();
+    if let Some(key) = &context.issuer_key
+        && let Ok(statement) = SignedStatement::parse_any_size(bytes.to_vec())
+    {
+        let issuer = statement.header().claims.issuer.as_deref().unwrap_or_default();
+        trust = trust.with_issuer(issuer, std::slice::from_ref(key));
+    }
+    let evidence = Evidence {
+        trust: &trust,
+        now: now(),
+        statement: context.statement.as_deref(),
+        payload: context.payload.as_deref(),
+        older: context.older,
+    };
+    verify(bytes, &evidence)
+}

@@ -1,0 +1,72 @@
+//! What is asked of every request before and after its handler.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use super::problem::{Problem, RequestId};
+use super::{App, routes};
+
+/// Rate and token, for requests that write.
+pub(super) async fn writes(State(app): State<App>, request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    if let Some(token) = &app.options.token
+        && !bearer(request.headers()).is_some_and(|given| token.is(given))
+    {
+        return Problem::unauthorized().into_response();
+    }
+    if let Some((per_second, burst)) = app.options.rate
+        && let Some(client) = client(&app, &request)
+        && let Err(seconds) = app.client_rate.take(client, f64::from(per_second), burst)
+    {
+        app.service.metrics().rate_limited();
+        let detail = format!("Only {per_second} requests per second are allowed.");
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        return Problem::new(status, "too-many-requests", "Too Many Requests", detail)
+            .retry_after(seconds)
+            .into_response();
+    }
+    next.run(request).await
+}
+
+/// The token of an Authorization header.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(AUTHORIZATION)?.as_bytes().strip_prefix(b"Bearer ")
+}
+
+/// The address to count by. Behind a proxy the last address it appended; a
+/// client can write the others itself.
+fn client(app: &App, request: &Request) -> Option<IpAddr> {
+    if app.options.trust_forwarded_for {
+        let forwarded = request.headers().get_all("x-forwarded-for").iter().next_back();
+        let last = forwarded.and_then(|v| v.to_str().ok()?.rsplit(',').next());
+        if let Some(address) = last.and_then(|a| a.trim().parse().ok()) {
+            return Some(address);
+        }
+    }
+    request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
+}
+
+/// Names the request, counts the answer.
+pub(super) async fn observe(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    static COUNTER: AtomicU64 = AtomicU64::new(1);
+    let id = format!("{:x}-{:x}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+    let method = request.method().clone();
+    let path = request.extensions().get::<MatchedPath>().map(|m| m.as_str().to_owned());
+    request.extensions_mut().insert(RequestId(id.clone()));
+    let mut response = next.run(request).await;
+    let route = path.and_then(|p| routes::label(&p)).unwrap_or("other");
+    app.service.metrics().answered(route, method.as_str(), response.status().as_u16());
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert("x-request-id", value);
+    }
+    response.extensions_mut().insert(RequestId(id));
+    response
+}

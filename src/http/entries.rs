@@ -1,0 +1,179 @@
+//! Registering statements and asking for them again.
+
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::body::{self, BODY_BYTES_MAX};
+use super::problem::Problem;
+use super::{App, negotiate};
+use crate::envelope::StatementId;
+use crate::log::LeafIndex;
+use crate::metrics::Outcome;
+use crate::service::{Entry, Prepared, Registered, Rejected, Whereabouts};
+use crate::wire::digest::Digest;
+
+const STATEMENT_TYPES: &[&str] = &["application/cose", "application/scitt-statement+cose"];
+
+/// The older flow, which Microsoft's clients ask for by this version.
+const REDIRECTING: &str = "2026-03-26";
+
+/// `?api-version=`
+#[derive(Deserialize)]
+pub(super) struct Version {
+    #[serde(rename = "api-version")]
+    api_version: Option<String>,
+}
+
+impl Version {
+    fn redirects(&self) -> bool {
+        self.api_version.as_deref() == Some(REDIRECTING)
+    }
+}
+
+/// `POST /entries`
+pub(super) async fn register(
+    State(app): State<App>,
+    Query(version): Query<Version>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let limits = (BODY_BYTES_MAX, app.options.body_time);
+    let bytes = body::read(&headers, body, STATEMENT_TYPES, limits).await?;
+    let receipt_type = negotiate::receipt_type(&headers);
+    let answer = match answer(&app, bytes).await? {
+        Answer::Pending(id) => (
+            if version.redirects() { StatusCode::SEE_OTHER } else { StatusCode::ACCEPTED },
+            [(LOCATION, location(&id)), (RETRY_AFTER, "1".to_owned())],
+        )
+            .into_response(),
+        Answer::Registered(done) if version.redirects() => {
+            (StatusCode::SEE_OTHER, [(LOCATION, location(&done.entry.id))]).into_response()
+        }
+        Answer::Registered(done) => (
+            StatusCode::CREATED,
+            [(LOCATION, location(&done.entry.id)), (CONTENT_TYPE, receipt_type.to_owned())],
+            done.receipt,
+        )
+            .into_response(),
+    };
+    Ok(answer)
+}
+
+/// How a registration ended within its deadline.
+pub(super) enum Answer {
+    Registered(Box<Registered>),
+    Pending(StatementId),
+}
+
+/// Registers one statement, waits as long as the deadline allows, counts.
+pub(super) async fn answer(app: &App, bytes: Vec<u8>) -> Result<Answer, Problem> {
+    let started = Instant::now();
+    let outcome = registered(app, bytes).await;
+    let seconds = started.elapsed().as_secs_f64();
+    let (counted, code) = match &outcome {
+        Ok(Answer::Registered(done)) if done.known => (Outcome::Known, "ok"),
+        Ok(_) => (Outcome::Registered, "ok"),
+        Err(rejected @ (Rejected::Invalid(_) | Rejected::Unresolved(_))) => {
+            (Outcome::Rejected, rejected.code())
+        }
+        Err(rejected @ Rejected::Refused(_)) => (Outcome::Refused, rejected.code()),
+        Err(rejected @ Rejected::Fault(_)) => (Outcome::Fault, rejected.code()),
+    };
+    app.service.metrics().registered(counted, code, seconds);
+    match &outcome {
+        Ok(Answer::Registered(done)) => {
+            tracing::debug!(id = %done.entry.id, index = %done.entry.index, known = done.known, seconds, "registered")
+        }
+        Ok(Answer::Pending(id)) => tracing::warn!(%id, seconds, "still pending at the deadline"),
+        Err(rejected) => tracing::info!(code, seconds, reason = %rejected, "not registered"),
+    }
+    outcome.map_err(Problem::from)
+}
+
+async fn registered(app: &App, bytes: Vec<u8>) -> Result<Answer, Rejected> {
+    let ticket = match app.service.prepare(bytes).await? {
+        Prepared::Known(registered) => return Ok(Answer::Registered(registered)),
+        Prepared::Queued(ticket) => ticket,
+    };
+    let id = ticket.id();
+    match tokio::time::timeout(app.options.deadline, app.service.finish(ticket)).await {
+        Ok(finished) => finished.map(|done| Answer::Registered(Box::new(done))),
+        Err(_) => Ok(Answer::Pending(id)),
+    }
+}
+
+/// `GET /entries/{id}`
+pub(super) async fn resolve(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Query(version): Query<Version>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let Some(entry) = locate(&app, &name)? else {
+        let status = if version.redirects() { StatusCode::FOUND } else { StatusCode::NO_CONTENT };
+        let headers = [(RETRY_AFTER, "1"), (CACHE_CONTROL, "no-store")];
+        let mut response = (status, headers).into_response();
+        if version.redirects()
+            && let Ok(same) = format!("/entries/{name}?api-version={REDIRECTING}").parse()
+        {
+            response.headers_mut().insert(LOCATION, same);
+        }
+        return Ok(response);
+    };
+    let location = location(&entry.id);
+    let receipt = app.service.again(entry)?.receipt;
+    let content_type = negotiate::receipt_type(&headers).to_owned();
+    let no_cache = "no-cache".to_owned();
+    let headers = [(LOCATION, location), (CONTENT_TYPE, content_type), (CACHE_CONTROL, no_cache)];
+    Ok((headers, receipt).into_response())
+}
+
+/// `GET /entries/{id}/statement`
+pub(super) async fn statement(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let Some(entry) = locate(&app, &name)? else {
+        return Ok((StatusCode::NO_CONTENT, [(RETRY_AFTER, "1"), (CACHE_CONTROL, "no-store")])
+            .into_response());
+    };
+    let bytes = app.service.transparent_statement(&entry)?;
+    let content_type = negotiate::statement_type(&headers);
+    Ok(([(CONTENT_TYPE, content_type), (CACHE_CONTROL, "no-cache")], bytes).into_response())
+}
+
+/// The entry a path names; none while it waits for its commit.
+fn locate(app: &App, name: &str) -> Result<Option<Entry>, Problem> {
+    let unknown = || {
+        let detail = format!("Receipt with entry ID {name} not known to this Transparency Service");
+        Problem::new(StatusCode::NOT_FOUND, "entry-unknown", "Not Found", detail)
+    };
+    if let Some(index) = name.strip_prefix("1.").and_then(|n| n.parse().ok()) {
+        return app.service.entry_at(LeafIndex::new(index))?.map(Some).ok_or_else(unknown);
+    }
+    let Some(digest) = Digest::from_hex(name) else {
+        let detail = format!("{name} is neither 64 lowercase hex digits nor 1.<leaf index>");
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid-locator",
+            "Invalid locator",
+            detail,
+        ));
+    };
+    match app.service.find(&StatementId::from_digest(digest))? {
+        Whereabouts::Logged(entry) => Ok(Some(entry)),
+        Whereabouts::Pending => Ok(None),
+        Whereabouts::Unknown => Err(unknown()),
+    }
+}
+
+fn location(id: &StatementId) -> String {
+    format!("/entries/{id}")
+}

@@ -1,0 +1,51 @@
+//! What a client would rather have.
+
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+
+/// Whether problems should be JSON: only when the client likes JSON better
+/// than CBOR.
+pub(super) fn prefers_json(headers: &HeaderMap) -> bool {
+    let json = quality(headers, &["application/problem+json", "application/json"]);
+    let cbor = quality(
+        headers,
+        &["application/concise-problem-details+cbor", "application/cbor", "application/cose"],
+    );
+    json > cbor
+}
+
+/// The receipt type to answer with: plain COSE unless the SCITT one is liked
+/// better.
+pub(super) fn receipt_type(headers: &HeaderMap) -> &'static str {
+    cose_or(headers, "application/scitt-receipt+cose")
+}
+
+/// The same for Transparent Statements.
+pub(super) fn statement_type(headers: &HeaderMap) -> &'static str {
+    cose_or(headers, "application/scitt-statement+cose")
+}
+
+fn cose_or(headers: &HeaderMap, scitt: &'static str) -> &'static str {
+    let plain = "application/cose";
+    if quality(headers, &[scitt]) > quality(headers, &[plain]) { scitt } else { plain }
+}
+
+/// The best quality in thousandths that Accept gives any of `types` by name.
+/// Wildcards say nothing about a preference between two of our types.
+fn quality(headers: &HeaderMap, types: &[&str]) -> u32 {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok());
+    let ranges = values.flat_map(|v| v.split(','));
+    let of = |range: &str| {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next()?.to_ascii_lowercase();
+        let q = parts.find_map(|p| p.strip_prefix("q=")).map_or(Some(1000), thousandths);
+        types.contains(&name.as_str()).then_some(q?)
+    };
+    ranges.filter_map(of).max().unwrap_or(0)
+}
+
+fn thousandths(q: &str) -> Option<u32> {
+    let (whole, fraction) = q.split_once('.').unwrap_or((q, ""));
+    let digits = format!("{whole}{fraction:0<3}");
+    digits.get(..whole.len() + 3)?.parse().ok()
+}

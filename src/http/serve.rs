@@ -1,0 +1,118 @@
+//! Connections: accepted, bounded, and let go of gracefully.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, Request};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tower::ServiceExt as _;
+
+use super::{Error, HttpOptions, app};
+use crate::service::Service;
+
+/// Serves until `shutdown`; then stops accepting and lets requests finish.
+pub async fn serve(
+    listener: TcpListener,
+    service: Arc<Service>,
+    options: HttpOptions,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), Error> {
+    let router = app(service, options.clone());
+    let room = Arc::new(Semaphore::new(options.connections));
+    let graceful = GracefulShutdown::new();
+    let mut shutdown = std::pin::pin!(shutdown);
+    let tls = options.tls.clone().map(tokio_rustls::TlsAcceptor::from);
+    loop {
+        // At the limit new connections wait in the kernel's backlog.
+        let permit = tokio::select! {
+            permit = room.clone().acquire_owned() => permit,
+            () = &mut shutdown => break,
+        };
+        let (stream, peer) = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(connection) => connection,
+                Err(error) => {
+                    tracing::warn!(%error, "accepting a connection failed");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+            () = &mut shutdown => break,
+        };
+        let _delay = stream.set_nodelay(true);
+        let (router, watcher) = (router.clone(), graceful.watcher());
+        let (tls, limits) = (tls.clone(), options.clone());
+        tokio::spawn(async move {
+            let _permit = permit;
+            match tls {
+                None => connection(stream, peer, router, (&limits, watcher)).await,
+                Some(acceptor) => {
+                    let handshake =
+                        tokio::time::timeout(limits.header_time, acceptor.accept(stream));
+                    if let Ok(Ok(stream)) = handshake.await {
+                        connection(stream, peer, router, (&limits, watcher)).await;
+                    }
+                }
+            }
+        });
+    }
+    if tokio::time::timeout(options.grace, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some connections did not finish in time");
+    }
+    Ok(())
+}
+
+async fn connection<S>(
+    stream: S,
+    peer: SocketAddr,
+    router: Router,
+    (limits, watcher): (&HttpOptions, hyper_util::server::graceful::Watcher),
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+        let mut request: Request = request.map(axum::body::Body::new);
+        request.extensions_mut().insert(ConnectInfo(peer));
+        router.clone().oneshot(request)
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_time)
+        .max_buf_size(limits.header_bytes);
+    let header_list = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
+    builder.http2().timer(TokioTimer::new()).max_header_list_size(header_list);
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(connection.into_owned()).await {
+        tracing::debug!(%peer, %error, "a connection ended early");
+    }
+}
+
+/// A TLS configuration from PEM files.
+pub(super) fn tls(certificate: &Path, key: &Path) -> Result<Arc<rustls::ServerConfig>, Error> {
+    let wrong = |path: &Path, detail: String| Error::Certificate { path: path.to_owned(), detail };
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(certificate)
+        .map_err(|e| wrong(certificate, e.to_string()))?
+        .collect();
+    let chain = chain.map_err(|e| wrong(certificate, e.to_string()))?;
+    let key_der = PrivateKeyDer::from_pem_file(key).map_err(|e| wrong(key, e.to_string()))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, key_der)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}

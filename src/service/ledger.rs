@@ -1,0 +1,179 @@
+//! The rules of a log, followed from its first entry: which key signs for
+//! it, whom it believes, what it admits.
+
+use super::Identity;
+use crate::envelope::{Authentic, Resolved, SIGN1_TAG, SignedStatement};
+use crate::key::PublicKey;
+use crate::log::LeafIndex;
+use crate::policy::{Decision, Policy};
+use crate::profile::{self, Control};
+use crate::store::Stored;
+use crate::trust::TrustAnchors;
+use crate::wire::cbor::{self, Value};
+
+/// What is wrong with one statement: a stable word and a sentence.
+type Wrong = (&'static str, String);
+
+/// The rules in force at one index.
+pub(super) struct Ledger {
+    issuer: String,
+    /// The key that signs for the log now.
+    active: PublicKey,
+    /// Keys the store names that have not come up yet, the next one last.
+    coming: Vec<PublicKey>,
+    trust: TrustAnchors,
+    policy: Option<Policy>,
+    last: [Option<LeafIndex>; Control::ALL.len()],
+}
+
+impl Ledger {
+    /// Before the first entry. `keys` are those the store names, the active
+    /// one first, so the first one of all is the last.
+    pub(super) fn new(identity: &Identity, mut keys: Vec<PublicKey>) -> Option<Self> {
+        Some(Self {
+            issuer: identity.issuer.clone(),
+            active: keys.pop()?,
+            coming: keys,
+            trust: TrustAnchors::default(),
+            policy: None,
+            last: [None; Control::ALL.len()],
+        })
+    }
+
+    /// Judges the next statement, and lets it change the rules if it is one
+    /// of the log's own.
+    pub(super) fn judge(
+        &mut self,
+        index: LeafIndex,
+        statement: &SignedStatement,
+        stored: &Stored,
+    ) -> Vec<Wrong> {
+        let own = statement.header().claims.issuer.as_deref() == Some(self.issuer.as_str());
+        let control = control_of(statement).filter(|_| own);
+        let outcome = match control {
+            Some(control) => self.govern(index, control, statement, stored),
+            None => self.admit(statement, stored),
+        };
+        outcome.err().into_iter().collect()
+    }
+
+    /// Where the last control statement of a kind stands.
+    pub(super) fn last(&self, control: Control) -> Option<LeafIndex> {
+        let place = Control::ALL.iter().position(|kind| *kind == control)?;
+        self.last.get(place).copied().flatten()
+    }
+
+    /// Keys the store serves that no succession on the log has named.
+    pub(super) fn keys_left_over(&self) -> Option<String> {
+        let next = self.coming.last()?;
+        Some(format!("{} keys have no succession, {} first", self.coming.len(), next.id()))
+    }
+
+    fn admit(&self, statement: &SignedStatement, stored: &Stored) -> Result<(), Wrong> {
+        let authentic = authenticate(statement, stored, &self.trust)?;
+        let policy = self.policy.as_ref().ok_or(("policy-missing", NO_POLICY.to_owned()))?;
+        let read = profile::read(&authentic);
+        match policy.decide(authentic, &read) {
+            Decision::Admit(_) => Ok(()),
+            Decision::Refuse(refusal) => Err(("policy-refuses", refusal.to_string())),
+        }
+    }
+
+    fn govern(
+        &mut self,
+        index: LeafIndex,
+        control: Control,
+        statement: &SignedStatement,
+        stored: &Stored,
+    ) -> Result<(), Wrong> {
+        let keys = std::slice::from_ref(&self.active);
+        let trust = TrustAnchors::default().with_issuer(&self.issuer, keys);
+        let authentic = authenticate(statement, stored, &trust)?;
+        let place = Control::ALL.iter().position(|kind| *kind == control);
+        if let Some(slot) = place.and_then(|place| self.last.get_mut(place)) {
+            *slot = Some(index);
+        }
+        let text = || String::from_utf8_lossy(authentic.payload()).into_owned();
+        match control {
+            Control::Policy => {
+                let policy = Policy::parse(&text()).map_err(|e| (e.code(), e.to_string()))?;
+                self.policy = Some(policy);
+            }
+            Control::Trust => {
+                self.trust = TrustAnchors::parse(&text()).map_err(|e| (e.code(), e.to_string()))?;
+            }
+            Control::Succession => self.succeed(authentic.payload())?,
+        }
+        Ok(())
+    }
+
+    /// The old key has signed; the new one must agree, and be the one the
+    /// store says came next.
+    fn succeed(&mut self, payload: &[u8]) -> Result<(), Wrong> {
+        let wrong = |detail: &str| ("succession-invalid", detail.to_owned());
+        let value = Value::read(payload).map_err(|e| wrong(&e.to_string()))?;
+        let key = value.get(1).ok_or_else(|| wrong("it names no key"))?;
+        let key = PublicKey::from_cose_value(key).map_err(|e| wrong(&e.to_string()))?;
+        let (old, new) = (self.active.id(), key.id());
+        let bytes = |label: i64| value.get(label).and_then(Value::bytes).unwrap_or_default();
+        if bytes(2) != old.as_bytes() {
+            return Err(wrong("it follows another key than the active one"));
+        }
+        let both = super::control::succession_message(old, new);
+        let algorithm = key.default_algorithm().ok_or_else(|| wrong("its key cannot sign"))?;
+        key.verify(algorithm, &both, bytes(3)).map_err(|_| wrong("the new key does not agree"))?;
+        if self.coming.pop().is_some_and(|next| next != key) {
+            return Err(wrong("the store serves another key in its place"));
+        }
+        self.active = key;
+        Ok(())
+    }
+}
+
+const NO_POLICY: &str = "no policy was in force yet";
+
+fn control_of(statement: &SignedStatement) -> Option<Control> {
+    match &statement.header().content_type {
+        Some(crate::envelope::ContentType::Media(name)) => Control::from_content_type(name),
+        _ => None,
+    }
+}
+
+/// Authenticates a logged statement with what was kept beside it, at the
+/// time it was registered.
+fn authenticate(
+    statement: &SignedStatement,
+    stored: &Stored,
+    trust: &TrustAnchors,
+) -> Result<Authentic, Wrong> {
+    let collateral = Value::read(&stored.collateral).map_err(|e| (e.code(), e.to_string()))?;
+    let key = collateral.get(2).and_then(Value::bytes).map(PublicKey::from_cose_key).transpose();
+    let keys = key.map_err(|e| (e.code(), e.to_string()))?.into_iter().collect();
+    let statement = match collateral.get(1) {
+        None => statement.clone(),
+        Some(certificates) => with_chain(statement, certificates)?,
+    };
+    statement
+        .authenticate(trust, &Resolved { keys }, stored.time)
+        .map_err(|e| (e.code(), e.to_string()))
+}
+
+/// Puts certificates that stood in the unprotected map back there.
+fn with_chain(
+    statement: &SignedStatement,
+    certificates: &Value<'_>,
+) -> Result<SignedStatement, Wrong> {
+    let mut out = Vec::new();
+    cbor::tag(&mut out, SIGN1_TAG);
+    cbor::array(&mut out, 4);
+    cbor::bytes(&mut out, statement.protected());
+    cbor::map(&mut out, 1);
+    cbor::int(&mut out, 33);
+    match certificates.array() {
+        Some([one]) => out.extend(one.encode()),
+        _ => out.extend(certificates.encode()),
+    }
+    cbor::bytes(&mut out, statement.payload().unwrap_or_default());
+    cbor::bytes(&mut out, statement.signature());
+    SignedStatement::parse_any_size(out).map_err(|e| (e.code(), e.to_string()))
+}
