@@ -121,7 +121,8 @@ impl<'a> Value<'a> {
             Self::Bool(b) => out.push(if *b { 0xf5 } else { 0xf4 }),
             Self::Float(f) => infallible(Encoder::new(out).f64(*f)),
             Self::Null => out.push(0xf6),
-            Self::Simple(n) => infallible(Encoder::new(out).simple(*n)),
+            Self::Simple(n) if *n < 24 => out.push(0xe0 | n),
+            Self::Simple(n) => out.extend([0xf8, *n]),
         }
     }
 }
@@ -277,7 +278,16 @@ impl<'a> Reader<'a> {
             Type::F16 => self.token("a float", |d| d.f16()).map(|f| Value::Float(f.into())),
             Type::F32 => self.token("a float", |d| d.f32()).map(|f| Value::Float(f.into())),
             Type::F64 => self.token("a float", |d| d.f64()).map(Value::Float),
-            Type::Simple => self.token("a simple value", |d| d.simple()).map(Value::Simple),
+            Type::Simple => {
+                let value = self.token("a simple value", |d| d.simple())?;
+                // RFC 8949, 3.3: two bytes are for 32 and up, and only for them.
+                let is_short = self.position() - at == 1;
+                if is_short == (value < 32) {
+                    Ok(Value::Simple(value))
+                } else {
+                    Err(Error::NotWellFormed { at })
+                }
+            }
             Type::Break | Type::Unknown(_) => Err(Error::NotWellFormed { at }),
             _ => {
                 let int = |d: &mut Decoder<'a>| d.int().map(i128::from);
