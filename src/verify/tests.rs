@@ -70,6 +70,7 @@ fn a_statement() {
     let expected =
         [("signed", Outcome::Yes), ("conformant", Outcome::Yes), ("logged", Outcome::NotChecked)];
     assert_eq!(outcomes, expected);
+    assert_eq!(report.checks[2].code, "not-checked");
     let nobody = TrustAnchors::default();
     // Without a pin the Ed25519 kid is a thumbprint that is not a key.
     assert_eq!(answer(&scene.statement, &nobody), (Outcome::No, "signature-invalid"));

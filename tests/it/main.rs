@@ -1,5 +1,14 @@
 //! One binary for everything that is tested from outside.
 
+/// The source itself: order of modules, purity, lengths, untested codes.
+mod tidy;
+
+/// What others have published, read and verified by us.
+mod vectors;
+
+/// A statement's whole way through a log, without HTTP.
+mod journey;
+
 /// Statuses, headers and problems of the HTTP surface, without a socket.
 mod api;
 
