@@ -64,12 +64,14 @@ fn statements_sent_to_a_ledger() {
         found.push((name, answer(&bytes)));
     }
     found.sort();
+    // RFC 9052, 3.1: a critical label nobody here understands ("attestedsvc")
+    // is a reason to refuse, whatever else may verify.
     let expected = [
         ("cosesign1tool-scitt-a3be7e5.cose", "ok"),
-        ("css-attested-cosesign1-20250617.cose", "issuer-unknown"),
-        ("css-attested-cosesign1-20250812.cose", "issuer-unknown"),
-        ("css-attested-cosesign1-20250925.cose", "ok"),
-        ("css-attested-cosesign1-20260302.cose", "issuer-unknown"),
+        ("css-attested-cosesign1-20250617.cose", "crit-unknown"),
+        ("css-attested-cosesign1-20250812.cose", "crit-unknown"),
+        ("css-attested-cosesign1-20250925.cose", "crit-unknown"),
+        ("css-attested-cosesign1-20260302.cose", "crit-unknown"),
         ("cts-hashv-cwtclaims-b64url.cose", "ok"),
         ("manifest.spdx.json.sha384.digest.cose", "ok"),
     ];
