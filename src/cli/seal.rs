@@ -7,9 +7,8 @@ use super::{Answer, files};
 use crate::envelope::{Draft, SignedStatement, StatementId, seal};
 use crate::service::now;
 
-const EXAMPLE: &str = "Example: capstan seal action.json --key agent.key \
-    --content-type application/json --iss https://agents.example --sub order-7781 \
-    --output action.cose";
+const EXAMPLE: &str = "Example: capstan seal action.json --key agent.key --iss https://agents.example \\
+    --sub order-7781 --content-type application/json --output action.cose";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLE)]
