@@ -1,14 +1,229 @@
-//! Over HTTP, the client on the same cores.
+//! Over HTTP, the client on the same cores: the server is the real program
+//! in a process of its own, the client writes prepared bytes to kept-alive
+//! connections and reads whole answers.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use capstan::key::Algorithm;
+use capstan::service;
+
+use crate::statements::Agent;
 use crate::table::Table;
 
-pub fn single_rate(_count: usize) -> f64 {
-    0.0
+const CONNECTIONS: usize = 256;
+const BATCH: usize = 256;
+/// Statements over which the cost at a size is measured.
+const WINDOW: usize = 20_480;
+
+/// A log of its own, with the agent's key pinned.
+struct Log {
+    _dir: tempfile::TempDir,
+    data: PathBuf,
+    agent: Agent,
 }
-pub fn batch_rate(_count: usize) -> f64 {
-    0.0
+
+impl Log {
+    fn new() -> Self {
+        let dir = tempfile::tempdir_in(".").expect("a directory");
+        let data = dir.path().join("data");
+        let policy = include_str!("../../policy/open.toml");
+        service::init(&data, "bench.invalid", policy, Algorithm::Es256).expect("a log");
+        let agent = Agent::new();
+        std::fs::write(data.join("trust.toml"), agent.trust()).expect("trust");
+        Self { _dir: dir, data, agent }
+    }
 }
-pub fn latency_p50_ms(_count: usize) -> f64 {
-    0.0
+
+struct Server {
+    child: Child,
+    address: String,
 }
-pub fn growth(_table: &mut Table, _size: usize) {}
+
+impl Server {
+    /// Starts the program and waits for the line that says it is ready.
+    fn start(data: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_capstan"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("stdout");
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        let address = line.trim().strip_prefix("listening on http://").expect("an address");
+        Self { address: address.to_owned(), child }
+    }
+
+    fn resident_mb(&self) -> f64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).expect("status");
+        let line = status.lines().find(|l| l.starts_with("VmRSS:")).expect("VmRSS");
+        let kib: f64 = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("KiB");
+        kib / 1024.0
+    }
+}
+
+impl Drop for Server {
+    /// SIGKILL: the next start is always a recovery.
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _gone = self.child.wait();
+    }
+}
+
+/// A kept-alive connection.
+struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    fn open(address: &str) -> Self {
+        let stream = TcpStream::connect(address).expect("connected");
+        stream.set_nodelay(true).expect("nodelay");
+        Self { stream, buffer: vec![0; 1 << 16] }
+    }
+
+    /// Sends one request and reads its whole answer.
+    fn send(&mut self, request: &[u8], expect: &str) {
+        self.stream.write_all(request).expect("sent");
+        let mut filled = 0;
+        let (head, length) = loop {
+            filled += self.stream.read(&mut self.buffer[filled..]).expect("read");
+            let text = &self.buffer[..filled];
+            if let Some(end) = text.windows(4).position(|w| w == b"\r\n\r\n") {
+                let head = String::from_utf8_lossy(&text[..end]).into_owned();
+                let length = head.lines().find_map(|l| l.strip_prefix("content-length: "));
+                break (
+                    end + 4,
+                    (head.clone(), length.expect("length").parse::<usize>().expect("number")),
+                );
+            }
+        };
+        let (text, length) = length;
+        assert!(text.starts_with(expect), "{text}");
+        let mut left = (head + length).saturating_sub(filled);
+        while left > 0 {
+            let room = left.min(self.buffer.len());
+            left -= self.stream.read(&mut self.buffer[..room]).expect("read");
+        }
+    }
+}
+
+fn post(path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+fn singles(statements: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    statements.iter().map(|s| post("/entries", "application/cose", s)).collect()
+}
+
+fn batches(statements: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let batch = |chunk: &[Vec<u8>]| post("/entries/batch", "application/cbor-seq", &chunk.concat());
+    statements.chunks(BATCH).map(batch).collect()
+}
+
+/// Sends all requests over some connections; the seconds it took.
+fn drive(address: &str, requests: &[Vec<u8>], connections: usize, expect: &str) -> f64 {
+    let next = AtomicUsize::new(0);
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..connections {
+            scope.spawn(|| {
+                let mut connection = Connection::open(address);
+                while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    connection.send(request, expect);
+                }
+            });
+        }
+    });
+    started.elapsed().as_secs_f64()
+}
+
+/// Registrations per second, one statement a request.
+pub fn single_rate(count: usize) -> f64 {
+    let log = Log::new();
+    let requests = singles(&log.agent.sign(0, count));
+    let server = Server::start(&log.data);
+    count as f64 / drive(&server.address, &requests, CONNECTIONS, "HTTP/1.1 201")
+}
+
+/// Registrations per second, 256 statements a request.
+pub fn batch_rate(count: usize) -> f64 {
+    let log = Log::new();
+    let requests = batches(&log.agent.sign(0, count));
+    let server = Server::start(&log.data);
+    count as f64 / drive(&server.address, &requests, 8, "HTTP/1.1 200")
+}
+
+/// The median answer time with one request in flight.
+pub fn latency_p50_ms(count: usize) -> f64 {
+    let log = Log::new();
+    let requests = singles(&log.agent.sign(0, count.max(20)));
+    let server = Server::start(&log.data);
+    let mut connection = Connection::open(&server.address);
+    let mut times: Vec<f64> = requests
+        .iter()
+        .map(|request| {
+            let started = Instant::now();
+            connection.send(request, "HTTP/1.1 201");
+            started.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// What changes as the log grows to `size`.
+pub fn growth(table: &mut Table, size: usize) {
+    let log = Log::new();
+    let window = WINDOW.min(size / 4);
+    let mut logged = 0;
+    let mut server = Server::start(&log.data);
+    let mut append = |server: &Server, count: usize| {
+        let requests = batches(&log.agent.sign(logged, count));
+        logged += count;
+        drive(&server.address, &requests, 8, "HTTP/1.1 200") / count as f64
+    };
+    append(&server, 1_000.min(size / 4));
+    let early = append(&server, window);
+    let mut at = window;
+    while at + window < size {
+        append(&server, window.min(size - at));
+        at += window;
+    }
+    let late = append(&server, window);
+    table.figure("cost of a registration at 1 000 entries", early * 1e6, "us");
+    table.at_most(
+        &format!("the same at {size} entries"),
+        late * 1e6,
+        early * 1.25e6,
+        "us",
+        "1.25 x",
+    );
+    table.at_most(
+        &format!("resident at {size} entries"),
+        server.resident_mb(),
+        400.0,
+        "MB",
+        "400 MB",
+    );
+    drop(server);
+    let started = Instant::now();
+    server = Server::start(&log.data);
+    let seconds = started.elapsed().as_secs_f64();
+    table.at_most(&format!("start after kill -9 at {size} entries"), seconds, 5.0, "s", "5 s");
+    std::thread::sleep(Duration::from_millis(10));
+    drop(server);
+}

@@ -11,7 +11,10 @@ use capstan::service::{self, Options};
 
 use crate::statements::Agent;
 
-/// Registrations per second with 128 in flight.
+/// Enough that the cores verify while the disk syncs.
+const IN_FLIGHT: usize = 1024;
+
+/// Registrations per second.
 pub fn rate(count: usize) -> f64 {
     let dir = tempfile::tempdir_in(".").expect("a directory");
     let data = dir.path().join("data");
@@ -27,7 +30,7 @@ pub fn rate(count: usize) -> f64 {
     let next = Arc::new(AtomicUsize::new(0));
     let started = Instant::now();
     runtime.block_on(async {
-        let tasks: Vec<_> = (0..128)
+        let tasks: Vec<_> = (0..IN_FLIGHT)
             .map(|_| {
                 let (service, statements, next) =
                     (service.clone(), statements.clone(), next.clone());

@@ -12,6 +12,10 @@ mod table;
 
 use table::Table;
 
+/// The allocator of the program itself.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let quick = arguments.iter().any(|a| a == "--quick" || a == "--test");
@@ -32,7 +36,7 @@ fn main() {
     }
     if only("http") {
         let rate = http::single_rate(200 * scale);
-        table.ratio("HTTP, 64 in flight / (cores x verify)", rate, ceiling, ">= 0.25", 0.25);
+        table.ratio("HTTP, 256 in flight / (cores x verify)", rate, ceiling, ">= 0.25", 0.25);
         let rate = http::batch_rate(400 * scale);
         table.ratio("HTTP batch of 256 / (cores x verify)", rate, ceiling, ">= 0.45", 0.45);
     }

@@ -32,7 +32,7 @@ pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
     let guard = loaded.config.guard.path;
     let mut writer =
         Writer::open(data, guard.as_deref(), false).map_err(|e| broken_store(e, data))?;
-    let id = service::rotate(&mut writer)?;
+    let id = service::rotate(&mut writer, guard.as_deref())?;
     out.answer(&Rotated { ok: true, key: id.to_string() }, &format!("new key {id}"))?;
     out.note(&format!(
         "The succession is on the log, and the old key stays published for old receipts.\n\

@@ -59,10 +59,10 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
 
 /// Text or JSON on standard error, never in colour.
 pub(super) fn start_logging(config: &Config) {
-    // What libraries tell about themselves is for their authors.
-    let level = config.log.level.as_str();
+    // The engine's own notes are for people who debug the engine.
+    let filter = format!("{},fjall=warn,lsm_tree=warn", config.log.level.as_str());
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(format!("warn,capstan={level}")))
+        .with_env_filter(EnvFilter::new(filter))
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_target(false);

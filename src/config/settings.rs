@@ -169,7 +169,7 @@ settings! {
     }
     /// The record of the last signed head that catches a restored old copy.
     guard: Guard {
-        /// File of the guard, best on another disk; inside the data directory if not set.
+        /// File of the guard, best on another disk; beside the data directory if not set.
         path: Option<PathBuf> = None;
         /// Whether the guard is written at every commit, not only at every checkpoint.
         every_batch: bool = false;

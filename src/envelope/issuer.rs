@@ -131,6 +131,10 @@ impl SignedStatement {
             };
         }
         if let Some(keys) = pinned {
+            if keys.is_empty() {
+                let hint = "every key pinned for it is outside its from and until";
+                return Err(Error::IssuerUnknown { issuer: issuer.to_owned(), hint });
+            }
             return Ok((Binding::Pinned, keys));
         }
         if !resolved.keys.is_empty() {

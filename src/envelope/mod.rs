@@ -5,10 +5,14 @@
 //! verifies the signature. Out: `Authentic`, which nothing else can make.
 
 mod error;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod header;
 mod id;
 mod issuer;
 mod seal;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 

@@ -7,6 +7,8 @@
 mod explain;
 mod file;
 mod rule;
+#[cfg(test)]
+mod tests;
 
 use crate::envelope::{Authentic, Binding};
 use crate::profile::{Control, Read, Record};

@@ -5,11 +5,13 @@
 
 mod control;
 mod finding;
+mod summary;
 
 use crate::envelope::{Authentic, ContentType, HashEnvelope};
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
+pub use summary::{Parent, Summary};
 
 /// What a payload is.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +31,13 @@ impl Record {
             Self::Control(_) => "control",
             Self::Hash(_) => "hash",
             Self::Opaque => "opaque",
+        }
+    }
+
+    /// What policy, index and readers need to know of it.
+    pub fn summary(&self) -> Summary {
+        match self {
+            Self::Control(_) | Self::Hash(_) | Self::Opaque => Summary::default(),
         }
     }
 }

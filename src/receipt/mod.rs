@@ -5,7 +5,11 @@
 
 mod attach;
 mod error;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod read;
+#[cfg(test)]
+mod tests;
 
 use crate::envelope::{SIGN1_TAG, sig_structure};
 use crate::key::{self, SigningKey};

@@ -1,7 +1,9 @@
 //! Statements by which the log governs itself: policy, trust, succession.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use super::open::guard_of;
 use super::writer::{self, Change};
 use super::{Identity, Rules, Service, Writer, now};
 use crate::envelope::{self, Authentic, Draft, Resolved, SignedStatement, seal};
@@ -115,12 +117,14 @@ pub(super) fn succession_message(old: key::KeyId, new: key::KeyId) -> Vec<u8> {
 /// Rotates the service key of a log that nobody else has open. The new key
 /// is on disk before the log names it, so a crash leaves either key in force
 /// and usable.
-pub fn rotate(writer: &mut Writer) -> Result<key::KeyId, Error> {
+pub fn rotate(writer: &mut Writer, guard: Option<&Path>) -> Result<key::KeyId, Error> {
+    let guard = guard_of(&writer.store, guard);
     let successor = SigningKey::generate(writer.key().algorithm())?;
     let id = successor.public().id();
     let path = writer.store.dir().service_key_path(id);
     write_private(&path, successor.to_pem()?.as_bytes())?;
     writer.succeed(successor)?;
+    guard.write(&writer.head.head())?;
     Ok(id)
 }
 

@@ -17,6 +17,8 @@ mod publish;
 mod queue;
 mod rate;
 mod register;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::queue::Ticket;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
-use crate::envelope::{self, Authentic, Resolved, SignedStatement, StatementId};
+use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
 use crate::log::LeafIndex;
 use crate::policy::{Admitted, Decision};
 use crate::profile;
@@ -58,7 +58,11 @@ impl Service {
         let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
         // Only after authentication: nobody collects a receipt with a
         // signature that does not verify.
-        if let Some(index) = self.store.find(&authentic.id()).map_err(Fault::from)? {
+        // An index beyond the signed head is on disk and not yet signed: the
+        // writer, which is about to sign it, answers.
+        if let Some(index) = self.store.find(&authentic.id()).map_err(Fault::from)?
+            && self.head().size.contains(index)
+        {
             let entry = Entry { id: authentic.id(), index };
             return Ok(Prepared::Known(Box::new(self.again(entry)?)));
         }
@@ -76,7 +80,7 @@ impl Service {
             let Some(placed) = placed.into_result() else {
                 let rules = self.shared.rules.load_full();
                 let again = ticket.into_statement().ok_or(Fault::ShuttingDown)?;
-                let resolved = Resolved { keys: vec![again.issuer().key.clone()] };
+                let resolved = resolved_before(again.issuer());
                 let statement = again.statement().clone();
                 let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
                 ticket = self.queue.push(decide(&rules, authentic)?, rules.epoch)?;
@@ -154,6 +158,13 @@ impl Service {
         }
         if self.read_only.load(Ordering::Relaxed) { Err(Fault::DiskFull) } else { Ok(()) }
     }
+}
+
+/// What a resolver found for a statement that is judged again. Any other kind
+/// of binding is established anew, or one kind would pass for another.
+fn resolved_before(issuer: &Issuer) -> Resolved {
+    let keys = (issuer.binding == Binding::DidWeb).then(|| issuer.key.clone());
+    Resolved { keys: keys.into_iter().collect() }
 }
 
 fn decide(rules: &Rules, authentic: Authentic) -> Result<Admitted, Rejected> {

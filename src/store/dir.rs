@@ -3,6 +3,7 @@
 //! ```text
 //! DATA/FORMAT       the format version; written last by `init`
 //! DATA/LOCK         held by the one writer
+//! DATA/name         what the log calls itself: `iss` of its receipts
 //! DATA/store/       the engine
 //! DATA/keys/        service-<kid>.pem, checkpoint.pem: private, mode 0600
 //! DATA/policy.toml  the registration policy

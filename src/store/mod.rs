@@ -9,6 +9,8 @@ mod engine;
 mod error;
 mod guard;
 mod head;
+#[cfg(test)]
+mod tests;
 
 use crate::envelope::StatementId;
 use crate::key::PublicKey;

@@ -10,6 +10,9 @@ pub mod did_x509;
 
 pub mod x509;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -18,7 +21,7 @@ use crate::key::{self, PublicKey};
 use crate::wire::time::UnixSeconds;
 
 /// Everything a trust file says, ready for use.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct TrustAnchors {
     issuers: BTreeMap<String, Vec<PinnedKey>>,
     chains: x509::ChainTrust,

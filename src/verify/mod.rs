@@ -9,6 +9,8 @@ mod error;
 mod receipt;
 mod report;
 mod statement;
+#[cfg(test)]
+mod tests;
 
 use crate::checkpoint::SignedCheckpoint;
 use crate::key::PublicKey;

@@ -63,7 +63,7 @@ fn signed(
         Err(e @ (envelope::Error::IssuerUnknown { .. } | envelope::Error::PayloadMissing)) => {
             Check::cannot_tell("signed", e.code(), e.to_string())
         }
-        Err(envelope::Error::Chain(e)) if e.code() == "chain-untrusted" => {
+        Err(envelope::Error::Chain(e)) if e.code() == "x509-untrusted" => {
             Check::cannot_tell("signed", e.code(), e.to_string())
         }
         Err(e) => Check::no("signed", e.code(), e.to_string()),

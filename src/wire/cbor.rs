@@ -4,12 +4,16 @@
 //! In: bytes from outside. Out: a `Value` that borrows from them. The same
 //! rules hold for what we write.
 
+mod error;
+
 use std::fmt;
 
 use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
 use crate::wire::limits::{CBOR_DEPTH_MAX, CBOR_ITEMS_MAX};
+
+pub use error::Error;
 
 /// One CBOR data item, borrowing its strings.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +125,8 @@ impl<'a> Value<'a> {
             Self::Bool(b) => out.push(if *b { 0xf5 } else { 0xf4 }),
             Self::Float(f) => infallible(Encoder::new(out).f64(*f)),
             Self::Null => out.push(0xf6),
-            Self::Simple(n) => infallible(Encoder::new(out).simple(*n)),
+            Self::Simple(n) if *n < 24 => out.push(0xe0 | n),
+            Self::Simple(n) => out.extend([0xf8, *n]),
         }
     }
 }
@@ -277,7 +282,16 @@ impl<'a> Reader<'a> {
             Type::F16 => self.token("a float", |d| d.f16()).map(|f| Value::Float(f.into())),
             Type::F32 => self.token("a float", |d| d.f32()).map(|f| Value::Float(f.into())),
             Type::F64 => self.token("a float", |d| d.f64()).map(Value::Float),
-            Type::Simple => self.token("a simple value", |d| d.simple()).map(Value::Simple),
+            Type::Simple => {
+                let value = self.token("a simple value", |d| d.simple())?;
+                // RFC 8949, 3.3: two bytes are for 32 and up, and only for them.
+                let is_short = self.position() - at == 1;
+                if is_short == (value < 32) {
+                    Ok(Value::Simple(value))
+                } else {
+                    Err(Error::NotWellFormed { at })
+                }
+            }
             Type::Break | Type::Unknown(_) => Err(Error::NotWellFormed { at }),
             _ => {
                 let int = |d: &mut Decoder<'a>| d.int().map(i128::from);
@@ -373,6 +387,10 @@ pub fn split_sequence(bytes: &[u8], limit: usize) -> Result<Vec<&[u8]>, Error> {
         if items.len() == limit {
             return Err(Error::TooManyItems { at, limit });
         }
+        // A break on its own ends nothing.
+        if bytes.get(at) == Some(&0xff) {
+            return Err(Error::NotWellFormed { at });
+        }
         decoder.skip().map_err(|_| Error::NotWellFormed { at })?;
         items.extend(bytes.get(at..decoder.position()));
     }
@@ -440,54 +458,4 @@ fn head_len(argument: u64) -> usize {
 
 fn string_len(len: usize) -> usize {
     head_len(u64::try_from(len).unwrap_or(u64::MAX)) + len
-}
-
-/// Why bytes are not the CBOR we take; every variant names its byte.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A map has the same key twice.
-    #[error("byte {at}: the map has the key {key} twice")]
-    DuplicateKey { at: usize, key: String },
-    /// An item of indefinite length.
-    #[error("byte {at}: indefinite lengths are not accepted")]
-    IndefiniteLength { at: usize },
-    /// A length or number spelt longer than needed.
-    #[error("byte {at}: the length or number is not in its shortest form")]
-    LongHead { at: usize },
-    /// Not CBOR at all.
-    #[error("byte {at}: not well-formed CBOR")]
-    NotWellFormed { at: usize },
-    /// Bytes remain after the item.
-    #[error("byte {at}: {count} bytes follow the end of the item")]
-    TrailingBytes { at: usize, count: usize },
-    /// Nested beyond the limit.
-    #[error("byte {at}: nested deeper than {limit}")]
-    TooDeep { at: usize, limit: usize },
-    /// More items than the limit.
-    #[error("byte {at}: more than {limit} items")]
-    TooManyItems { at: usize, limit: usize },
-    /// The bytes stop inside an item.
-    #[error("byte {at}: the bytes end inside an item")]
-    UnexpectedEnd { at: usize },
-    /// Another kind of item was needed here.
-    #[error("byte {at}: expected {expected}")]
-    UnexpectedType { at: usize, expected: &'static str },
-}
-
-impl Error {
-    /// The stable word for this error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::DuplicateKey { .. } => "cbor-duplicate-key",
-            Self::IndefiniteLength { .. } => "cbor-indefinite-length",
-            Self::LongHead { .. } => "cbor-long-head",
-            Self::NotWellFormed { .. } => "cbor-not-well-formed",
-            Self::TrailingBytes { .. } => "cbor-trailing-bytes",
-            Self::TooDeep { .. } => "cbor-too-deep",
-            Self::TooManyItems { .. } => "cbor-too-many-items",
-            Self::UnexpectedEnd { .. } => "cbor-unexpected-end",
-            Self::UnexpectedType { .. } => "cbor-unexpected-type",
-        }
-    }
 }

@@ -9,3 +9,6 @@ pub mod limits;
 pub mod text;
 
 pub mod time;
+
+#[cfg(test)]
+mod tests;

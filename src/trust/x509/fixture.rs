@@ -39,11 +39,19 @@ impl Ca {
 
     /// A leaf below this CA, valid 2025 to 2027.
     pub(crate) fn issue(&self, change: impl FnOnce(&mut CertificateParams)) -> Vec<u8> {
-        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
+        self.issue_for(&KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap(), change)
+    }
+
+    /// The same for a key the caller holds.
+    pub(crate) fn issue_for(
+        &self,
+        key: &KeyPair,
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> Vec<u8> {
         let mut params = params("leaf", 2025, 2027);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         change(&mut params);
-        params.signed_by(&key, &self.0).unwrap().der().to_vec()
+        params.signed_by(key, &self.0).unwrap().der().to_vec()
     }
 
     pub(crate) fn pem(&self) -> String {

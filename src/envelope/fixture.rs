@@ -1,0 +1,148 @@
+//! Statements made to measure, for the tests of this module's neighbours.
+
+use ciborium::Value;
+
+use super::sig_structure;
+use crate::key::{Algorithm, PublicKey, SigningKey};
+use crate::wire::time::UnixSeconds;
+
+/// 2026-06-01T00:00:00Z.
+pub(crate) const NOW: UnixSeconds = UnixSeconds::new(1_780_272_000);
+pub(crate) const ISSUER: &str = "https://agent.example";
+pub(crate) const SUBJECT: &str = "urn:example:run:1";
+
+/// A statement before it is signed, every part open to change.
+#[derive(Clone)]
+pub(crate) struct Sketch {
+    pub(crate) protected: Vec<(Value, Value)>,
+    pub(crate) unprotected: Vec<(Value, Value)>,
+    pub(crate) payload: Value,
+}
+
+/// A new ES256 key.
+pub(crate) fn es256() -> SigningKey {
+    SigningKey::generate(Algorithm::Es256).unwrap()
+}
+
+/// A new Ed25519 key.
+pub(crate) fn ed25519() -> SigningKey {
+    SigningKey::generate(Algorithm::EdDsa).unwrap()
+}
+
+impl Sketch {
+    /// A good statement with only a kid, for a key somebody has pinned.
+    pub(crate) fn new(key: &SigningKey) -> Self {
+        let claims = vec![(1.into(), ISSUER.into()), (2.into(), SUBJECT.into())];
+        Self {
+            protected: vec![
+                (1.into(), key.algorithm().cose().into()),
+                (3.into(), "application/json".into()),
+                (4.into(), bytes(key.public().id().as_bytes())),
+                (15.into(), Value::Map(claims)),
+            ],
+            unprotected: Vec::new(),
+            payload: bytes(b"{}"),
+        }
+    }
+
+    /// The same with the key in the confirmation claim.
+    pub(crate) fn self_certified(key: &SigningKey) -> Self {
+        Self::new(key).claim(8, cnf(key.public()))
+    }
+
+    /// With another value under a protected label.
+    pub(crate) fn with(mut self, label: impl Into<Value>, value: impl Into<Value>) -> Self {
+        put(&mut self.protected, label.into(), Some(value.into()));
+        self
+    }
+
+    /// Without a protected label.
+    pub(crate) fn without(mut self, label: i64) -> Self {
+        put(&mut self.protected, label.into(), None);
+        self
+    }
+
+    /// With another value for a CWT claim.
+    pub(crate) fn claim(mut self, claim: i64, value: impl Into<Value>) -> Self {
+        put(self.claims(), claim.into(), Some(value.into()));
+        self
+    }
+
+    /// Without a CWT claim.
+    pub(crate) fn without_claim(mut self, claim: i64) -> Self {
+        put(self.claims(), claim.into(), None);
+        self
+    }
+
+    fn claims(&mut self) -> &mut Vec<(Value, Value)> {
+        let claims = self.protected.iter_mut().find(|(label, _)| *label == 15.into());
+        claims.and_then(|(_, claims)| claims.as_map_mut()).unwrap()
+    }
+
+    /// With an unprotected label.
+    pub(crate) fn unprotected(mut self, label: impl Into<Value>, value: impl Into<Value>) -> Self {
+        put(&mut self.unprotected, label.into(), Some(value.into()));
+        self
+    }
+
+    /// With another payload.
+    pub(crate) fn payload(mut self, payload: &[u8]) -> Self {
+        self.payload = bytes(payload);
+        self
+    }
+
+    pub(crate) fn sign(&self, key: &SigningKey) -> Vec<u8> {
+        self.sign_with(|message| key.sign(message).unwrap())
+    }
+
+    pub(crate) fn sign_with(&self, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
+        self.assemble(encode(&Value::Map(self.protected.clone())), sign)
+    }
+
+    /// With protected bytes of any kind, signed as they are.
+    pub(crate) fn assemble(
+        &self,
+        protected: Vec<u8>,
+        sign: impl FnOnce(&[u8]) -> Vec<u8>,
+    ) -> Vec<u8> {
+        let payload = self.payload.as_bytes().cloned().unwrap_or_default();
+        let signature = sign(&sig_structure(&protected, &payload));
+        let parts = vec![
+            Value::Bytes(protected),
+            Value::Map(self.unprotected.clone()),
+            self.payload.clone(),
+            Value::Bytes(signature),
+        ];
+        encode(&Value::Tag(18, Box::new(Value::Array(parts))))
+    }
+}
+
+fn put(map: &mut Vec<(Value, Value)>, label: Value, value: Option<Value>) {
+    let place = map.iter().position(|(l, _)| *l == label);
+    match (place, value) {
+        (Some(at), Some(value)) => map[at].1 = value,
+        (Some(at), None) => drop(map.remove(at)),
+        (None, Some(value)) => map.push((label, value)),
+        (None, None) => panic!("there is no {label:?} to remove"),
+    }
+}
+
+/// A confirmation claim with this key.
+pub(crate) fn cnf(key: &PublicKey) -> Value {
+    Value::Map(vec![(1.into(), decode(&key.to_cose_key()))])
+}
+
+/// A byte string.
+pub(crate) fn bytes(bytes: &[u8]) -> Value {
+    Value::Bytes(bytes.to_vec())
+}
+
+pub(crate) fn encode(value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    ciborium::into_writer(value, &mut out).unwrap();
+    out
+}
+
+pub(crate) fn decode(bytes: &[u8]) -> Value {
+    ciborium::from_reader(bytes).unwrap()
+}

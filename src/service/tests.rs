@@ -1,0 +1,296 @@
+//! The inner works: rules that change under waiting statements, faults of
+//! our own, and what a new log holds. The journey as clients see it is in
+//! `tests/it/journey.rs`.
+
+use std::path::Path;
+use std::sync::mpsc;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::config::Config;
+use crate::envelope::fixture::{Sketch, ed25519, es256};
+use crate::envelope::{Draft, SignedStatement, seal};
+use crate::key::Algorithm;
+use crate::profile::Control;
+use crate::wire::digest::Digest;
+
+const OPEN: &str = include_str!("../../policy/open.toml");
+
+fn options() -> Options {
+    Options { min_free_bytes: 0, ..Options::from_config(&Config::default()) }
+}
+
+/// A new log with this policy, open.
+fn log_with(policy: &str, options: Options) -> (TempDir, Arc<Service>) {
+    let outside = tempfile::tempdir().unwrap();
+    let path = outside.path().join("data");
+    init(&path, "log.example", policy, Algorithm::Es256).unwrap();
+    let service = open(&path, options, Metrics::new("test")).unwrap();
+    (outside, service)
+}
+
+fn data(outside: &TempDir) -> std::path::PathBuf {
+    outside.path().join("data")
+}
+
+fn statement(payload: &[u8]) -> Vec<u8> {
+    let key = es256();
+    Sketch::self_certified(&key).payload(payload).sign(&key)
+}
+
+fn code<T>(result: Result<T, Rejected>) -> &'static str {
+    result.map_or_else(|e| e.code(), |_| "ok")
+}
+
+#[test]
+fn names() {
+    for (name, issuer, origin) in [
+        ("log.example", "https://log.example", "log.example"),
+        ("https://log.example/", "https://log.example/", "log.example"),
+        ("https://log.example/a", "https://log.example/a", "log.example/a"),
+        ("urn:log", "urn:log", "urn:log"),
+    ] {
+        let identity = Identity::from_name(name);
+        assert_eq!((identity.issuer.as_str(), identity.origin.as_str()), (issuer, origin));
+    }
+}
+
+/// RFC 9943: the policy in force is itself on the log; ours is entry 0.
+#[tokio::test]
+async fn a_new_log_holds_its_own_rules() {
+    let (outside, service) = log_with(OPEN, options());
+    assert_eq!(service.head().size.get(), 2);
+    let (index, id) = service.rules().policy_entry();
+    assert_eq!((index.get(), service.rules().policy().name()), (0, "open"));
+    for (index, control) in [(0, Control::Policy), (1, Control::Trust)] {
+        let entry = service.entry_at(LeafIndex::new(index)).unwrap().unwrap();
+        let stored = service.store.statement(entry.index).unwrap().unwrap();
+        let statement = SignedStatement::parse(stored.canonical).unwrap();
+        let claims = &statement.header().claims;
+        assert_eq!(claims.issuer.as_deref(), Some("https://log.example"));
+        assert_eq!(claims.subject.as_deref(), Some(control.subject()));
+        if control == Control::Policy {
+            assert_eq!(entry.id, id);
+            assert_eq!(statement.payload(), Some(OPEN.as_bytes()));
+        }
+    }
+    assert!(service.entry_at(LeafIndex::new(2)).unwrap().is_none());
+    assert_eq!(service.keys().len(), 1);
+    let again = init(&data(&outside), "log.example", OPEN, Algorithm::Es256);
+    assert!(matches!(again, Err(ControlError::Store(e)) if e.code() == "store-exists"));
+    let bad = init(&outside.path().join("other"), "x", "name = 1", Algorithm::Es256);
+    assert!(matches!(bad, Err(ControlError::Policy(_))));
+    assert!(!outside.path().join("other").exists(), "nothing is made for a policy that cannot run");
+}
+
+/// Keeps the writer busy until the answer is dropped.
+async fn hold_writer(service: &Arc<Service>) -> mpsc::Sender<()> {
+    let (release, held) = mpsc::channel::<()>();
+    let (begin, begun) = tokio::sync::oneshot::channel();
+    let service = service.clone();
+    tokio::spawn(async move {
+        let work = move |_: &mut Writer| {
+            begin.send(()).unwrap();
+            let _released = held.recv();
+            Ok(())
+        };
+        service.queue.with_writer(work).await.unwrap();
+    });
+    begun.await.unwrap();
+    release
+}
+
+/// Prepares `bytes` under the rules in force, but puts it in the queue behind
+/// a change to `policy`; what then becomes of it.
+async fn overtaken_by(policy: &str, bytes: Vec<u8>) -> Result<Registered, Rejected> {
+    let (outside, service) = log_with(OPEN, options());
+    let release = hold_writer(&service).await;
+    std::fs::write(data(&outside).join("policy.toml"), policy).unwrap();
+    let reload = tokio::spawn({
+        let service = service.clone();
+        async move { service.reload().await }
+    });
+    tokio::task::yield_now().await;
+    let Prepared::Queued(ticket) = service.prepare(bytes).await.unwrap() else {
+        panic!("it is new")
+    };
+    let id = ticket.id();
+    assert!(matches!(service.find(&id), Ok(Whereabouts::Pending)));
+    drop(release);
+    let outcome = service.finish(ticket).await;
+    assert_eq!(reload.await.unwrap().unwrap(), ["policy"]);
+    let logged = matches!(service.find(&id), Ok(Whereabouts::Logged(_)));
+    assert_eq!(logged, outcome.is_ok(), "logged exactly when it got a receipt");
+    assert_eq!(service.head().size.get(), 3 + u64::from(logged));
+    outcome
+}
+
+#[tokio::test]
+async fn rules_that_change_while_a_statement_waits_decide_anew() {
+    let rule = |rule: &str| format!("name = \"new\"\n[[allow]]\n{rule}\n");
+    let cases = [
+        ("binding = \"self-certified\"", "ok"),
+        ("issuer = \"https://other.example\"", "policy-refused"),
+        ("binding = \"pinned\"", "policy-refused"),
+        // What the statement itself brought is not what a resolver found.
+        ("binding = \"did:web\"", "policy-refused"),
+    ];
+    for (condition, expected) in cases {
+        let outcome = overtaken_by(&rule(condition), statement(b"waiting")).await;
+        assert_eq!(code(outcome), expected, "{condition}");
+    }
+}
+
+/// A statement ahead of the change in the queue is decided by the old rules.
+#[tokio::test]
+async fn rules_do_not_reach_back() {
+    let (outside, service) = log_with(OPEN, options());
+    let release = hold_writer(&service).await;
+    let Prepared::Queued(ticket) = service.prepare(statement(b"first")).await.unwrap() else {
+        panic!("it is new")
+    };
+    std::fs::write(data(&outside).join("policy.toml"), "name = \"nobody\"\n").unwrap();
+    let reload = tokio::spawn({
+        let service = service.clone();
+        async move { service.reload().await }
+    });
+    tokio::task::yield_now().await;
+    drop(release);
+    assert_eq!(service.finish(ticket).await.unwrap().entry.index.get(), 2);
+    assert_eq!(reload.await.unwrap().unwrap(), ["policy"]);
+    assert_eq!(service.rules().policy_entry().0.get(), 3);
+    assert_eq!(code(service.register(statement(b"second")).await), "policy-refused");
+}
+
+#[tokio::test]
+async fn a_full_queue_says_so_and_recovers() {
+    let limits = QueueLimits { statements: 2, bytes: 100_000, batch: 8 };
+    let (_outside, service) = log_with(OPEN, Options { queue: limits, ..options() });
+    let release = hold_writer(&service).await;
+    let mut tickets = Vec::new();
+    for n in 0..2 {
+        let Ok(Prepared::Queued(ticket)) = service.prepare(statement(&[n])).await else {
+            panic!("there is room")
+        };
+        tickets.push(ticket);
+    }
+    assert_eq!(code(service.prepare(statement(b"third")).await), "busy");
+    drop(release);
+    for ticket in tickets {
+        assert!(service.finish(ticket).await.is_ok());
+    }
+    assert_eq!(code(service.register(statement(b"third")).await), "ok");
+}
+
+#[tokio::test]
+async fn a_queue_of_bytes_is_full_too() {
+    let limits = QueueLimits { statements: 100, bytes: 1000, batch: 8 };
+    let (_outside, service) = log_with(OPEN, Options { queue: limits, ..options() });
+    let release = hold_writer(&service).await;
+    let Ok(Prepared::Queued(ticket)) = service.prepare(statement(&[0; 500])).await else {
+        panic!("there is room")
+    };
+    assert_eq!(code(service.prepare(statement(&[1; 500])).await), "busy");
+    drop(release);
+    assert!(service.finish(ticket).await.is_ok());
+    assert_eq!(code(service.register(statement(&[1; 500])).await), "ok");
+}
+
+#[tokio::test]
+async fn faults_of_our_own() {
+    let (outside, service) = log_with(OPEN, Options { min_free_bytes: u64::MAX, ..options() });
+    assert_eq!(code(service.register(statement(b"a")).await), "ok", "nobody looked yet");
+    service.watch_disk().unwrap();
+    assert_eq!(code(service.register(statement(b"b")).await), "disk-full");
+    assert_eq!(service.writable(), Err("the disk is nearly full"));
+    service.shut_down().unwrap();
+    service.read_only.store(false, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(code(service.register(statement(b"c")).await), "shutting-down");
+    assert!(matches!(service.reload().await, Ok(unchanged) if unchanged.is_empty()));
+    drop(service);
+    let read_only = Options { read_only: true, ..options() };
+    let service = open(&data(&outside), read_only, Metrics::new("test")).unwrap();
+    assert_eq!(code(service.register(statement(b"d")).await), "read-only");
+    assert_eq!(service.head().size.get(), 3);
+    assert_eq!(service.writable(), Err("started read-only"));
+}
+
+#[tokio::test]
+async fn an_issuer_too_often_is_told_when() {
+    let policy = format!("{OPEN}\n[rate]\nper_minute = 2\n");
+    let (_outside, service) = log_with(&policy, options());
+    let first = statement(b"1");
+    assert_eq!(code(service.register(first.clone()).await), "ok");
+    assert_eq!(code(service.register(statement(b"2")).await), "ok");
+    let rejected = service.register(statement(b"3")).await.unwrap_err();
+    assert_eq!(rejected.code(), "issuer-rate");
+    let Rejected::Fault(Fault::IssuerRate { retry_seconds, .. }) = rejected else { panic!() };
+    assert!((1..=30).contains(&retry_seconds));
+    // Asking again for what is logged costs nothing.
+    for _ in 0..5 {
+        assert!(service.register(first.clone()).await.unwrap().known);
+    }
+}
+
+/// A receipt that does not verify is withheld, and counted.
+#[tokio::test]
+async fn no_receipt_leaves_unverified() {
+    let (_outside, service) = log_with(OPEN, options());
+    let registered = service.register(statement(b"x")).await.unwrap();
+    let snapshot = service.snapshot();
+    let canonical = service.store.statement(registered.entry.index).unwrap().unwrap().canonical;
+    let wrong = [Digest::of(b"wrong")];
+    for (path, bytes) in [(&wrong[..], canonical.as_slice()), (&[], b"other")] {
+        let released = service.release(&snapshot, &registered.entry, path, bytes);
+        assert_eq!(released.unwrap_err().code(), "self-check");
+    }
+    let metrics = service.metrics().encode();
+    assert!(metrics.contains("self_audit_failures_total 2"), "{metrics}");
+    assert_eq!(CommitError::Gate.code(), "gate");
+    assert_eq!(Fault::ShuttingDown.code(), "shutting-down");
+}
+
+#[tokio::test]
+async fn control_statements_of_others_are_refused() {
+    let (_outside, service) = log_with(OPEN, options());
+    let key = ed25519();
+    for control in Control::ALL {
+        let draft = Draft {
+            content_type: control.content_type(),
+            issuer: "https://log.example",
+            subject: control.subject(),
+            issued_at: None,
+            payload: OPEN.as_bytes(),
+        };
+        let rejected = service.register(seal(&draft, &key).unwrap()).await;
+        assert_eq!(code(rejected), "control-reserved");
+    }
+    assert_eq!(service.head().size.get(), 2);
+}
+
+/// Rules survive a restart even when the files were changed to something
+/// that cannot be used.
+#[tokio::test]
+async fn what_is_in_force_is_what_the_log_says() {
+    let (outside, service) = log_with(OPEN, options());
+    service.shut_down().unwrap();
+    drop(service);
+    let path = data(&outside);
+    std::fs::write(path.join("policy.toml"), "name = 1").unwrap();
+    let refused = open(&path, options(), Metrics::new("test"));
+    assert!(matches!(refused.err(), Some(ControlError::Policy(_))));
+    let writer = Writer::open(&path, None, true).unwrap();
+    assert_eq!(writer.shared.rules.load().policy().name(), "open");
+    drop(writer);
+    changed_files_take_effect_at_the_start(&path);
+}
+
+fn changed_files_take_effect_at_the_start(path: &Path) {
+    std::fs::write(path.join("policy.toml"), OPEN.replace("\"open\"", "\"wider\"")).unwrap();
+    let trust = std::fs::read_to_string(path.join("trust.toml")).unwrap();
+    std::fs::write(path.join("trust.toml"), format!("{trust}# more\n")).unwrap();
+    let service = open(path, options(), Metrics::new("test")).unwrap();
+    assert_eq!(service.head().size.get(), 4, "trust and policy, once each");
+    assert_eq!(service.rules().policy().name(), "wider");
+}

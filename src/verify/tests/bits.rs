@@ -1,0 +1,83 @@
+//! Every bit of a receipt and of a Transparent Statement.
+
+use super::*;
+
+fn flipped(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
+    (0..bytes.len() * 8).map(|bit| {
+        let mut changed = bytes.to_vec();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        (bit / 8, changed)
+    })
+}
+
+#[test]
+fn no_single_bit_of_a_receipt_can_change() {
+    let scene = Scene::new();
+    let trust = scene.trust();
+    let given = Evidence { statement: Some(&scene.statement), ..evidence(&trust) };
+    let receipt = scene.log.receipt(2);
+    assert_eq!(verify(&receipt, &given).verdict(), Outcome::Yes);
+    for (byte, changed) in flipped(&receipt) {
+        assert_ne!(verify(&changed, &given).verdict(), Outcome::Yes, "byte {byte}");
+    }
+    let growth = scene.log.consistency(5);
+    let given = Evidence { older: Some(scene.log.root(5)), ..evidence(&trust) };
+    assert_eq!(verify(&growth, &given).verdict(), Outcome::Yes);
+    for (byte, changed) in flipped(&growth) {
+        assert_ne!(verify(&changed, &given).verdict(), Outcome::Yes, "byte {byte}");
+    }
+}
+
+/// A flip in label 394 hides the receipts: what remains is a plain statement
+/// with its own yes, and the report says so. Nothing else survives.
+#[test]
+fn no_single_bit_of_a_transparent_statement_can_change() {
+    let scene = Scene::new();
+    let trust = scene.trust();
+    let transparent = scene.transparent();
+    let id = StatementId::of_canonical(&scene.statement);
+    for (byte, changed) in flipped(&transparent) {
+        let report = verify(&changed, &evidence(&trust));
+        if report.verdict() == Outcome::Yes {
+            assert_eq!(report.artefact, "statement", "byte {byte}");
+            let hidden = SignedStatement::parse_any_size(changed).unwrap();
+            assert_eq!(StatementId::of(&hidden), id, "byte {byte}");
+        }
+    }
+}
+
+/// RFC 9942 signs the root and nothing about the size. In some trees another
+/// size has a path of the same shape, so the size is what the proof shows,
+/// not what the log has signed. The root is.
+#[test]
+fn the_size_is_shown_not_signed() {
+    let issuer = ed25519();
+    let statement = Sketch::new(&issuer).sign(&issuer);
+    let log = SmallLog::around(es256(), &statement, 2, 6);
+    let trust = TrustAnchors::default().with_log(trusted(LOG, &log.key));
+    let given = Evidence { statement: Some(&statement), ..evidence(&trust) };
+    let receipt = log.receipt(2);
+    let survivors: Vec<_> = flipped(&receipt)
+        .filter(|(_, changed)| verify(changed, &given).verdict() == Outcome::Yes)
+        .map(|(_, changed)| changed)
+        .collect();
+    let [only] = survivors.as_slice() else { panic!("6 to 7 and nothing else") };
+    let parsed = crate::receipt::Receipt::parse(only.clone()).unwrap();
+    let included =
+        inclusion(&parsed, &statement, &[log.key.public().clone()], &mut Memo::default());
+    let included = included.unwrap();
+    assert_eq!((included.place, included.root), (Some((2, 7)), log.root(6)));
+}
+
+#[test]
+fn truncated_and_lengthened_artefacts_are_no() {
+    let scene = Scene::new();
+    let trust = scene.trust();
+    for artefact in [scene.transparent(), scene.log.receipt(2)] {
+        for end in 0..artefact.len() {
+            assert_eq!(verify(&artefact[..end], &evidence(&trust)).verdict(), Outcome::No);
+        }
+        let longer = [artefact.as_slice(), &[0]].concat();
+        assert_eq!(verify(&longer, &evidence(&trust)).code(), "cbor-trailing-bytes");
+    }
+}

@@ -1,0 +1,22 @@
+//! One binary for everything that is tested from outside.
+
+/// The source itself: order of modules, purity, lengths, untested codes.
+mod tidy;
+
+/// What others have published, read and verified by us.
+mod vectors;
+
+/// A statement's whole way through a log, without HTTP.
+mod journey;
+
+/// Statuses, headers and problems of the HTTP surface, without a socket.
+mod api;
+
+/// SIGKILL, SIGTERM and restored copies of a real process.
+mod crash;
+
+/// A real process with a real socket, for the others.
+mod live;
+
+/// The command line as people and scripts meet it.
+mod cli;

@@ -1,0 +1,384 @@
+//! What the compiler does not check about the source itself. Every check is a
+//! function over paths and text, so that each is seen to fail on a bad sample.
+
+use std::fs;
+use std::path::Path;
+
+/// Modules in the order a statement travels; each uses only those before it.
+const ORDER: &[&str] = &[
+    "wire",
+    "key",
+    "trust",
+    "envelope",
+    "profile",
+    "story",
+    "policy",
+    "log",
+    "checkpoint",
+    "receipt",
+    "verify",
+    "config",
+    "metrics",
+    "store",
+    "resolve",
+    "service",
+    "gate",
+    "bridge",
+    "http",
+    "cli",
+];
+
+/// Words the pure half does not know.
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::process",
+    "std::thread",
+    "SystemTime",
+    "Instant",
+    "tokio",
+    "axum",
+    "reqwest",
+    "fjall",
+    "rustix",
+    "getrandom",
+    "fastrand",
+    "rand_core",
+];
+
+const FILE_LINES_MAX: usize = 500;
+const FUNCTION_LINES_MAX: usize = 70;
+
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    fn new(path: &str, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// Tests may look anywhere, and so may what is made for them.
+    fn is_test(&self) -> bool {
+        let within = |part| self.path.starts_with(part) || self.path.contains(&format!("/{part}"));
+        within("tests/") || within("benches/") || within("fuzz/") || {
+            self.path.ends_with("/tests.rs") || self.path.ends_with("/fixture.rs")
+        }
+    }
+
+    /// The top-level module of a file in `src`.
+    fn module(&self) -> Option<&str> {
+        let name = self.path.strip_prefix("src/")?.split('/').next()?;
+        Some(name.strip_suffix(".rs").unwrap_or(name))
+    }
+
+    /// The text without comments and without tests at its end.
+    fn code(&self) -> String {
+        let body = self.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        body.lines().map(without_comment).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What only tests see.
+    fn tests(&self) -> &str {
+        if self.is_test() {
+            return &self.text;
+        }
+        self.text.split_once("#[cfg(test)]\nmod tests {").map_or("", |(_, tests)| tests)
+    }
+}
+
+fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with("//") { "" } else { line.split(" // ").next().unwrap_or("") }
+}
+
+fn place_of(module: &str) -> Option<usize> {
+    ORDER.iter().position(|m| *m == module)
+}
+
+/// A module uses `crate::` only to its left.
+fn looks_left(source: &Source) -> Vec<String> {
+    let Some(here) = source.module().filter(|_| !source.is_test()).and_then(place_of) else {
+        return Vec::new();
+    };
+    let used = crate_paths(&source.code());
+    let wrong = used.iter().filter(|m| place_of(m).is_none_or(|there| there > here));
+    wrong.map(|m| format!("{}: uses crate::{m}", source.path)).collect()
+}
+
+/// The first names after every `crate::`, groups included.
+fn crate_paths(code: &str) -> Vec<String> {
+    let name = |text: &str| -> String {
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            None => found.push(name(rest)),
+            Some(group) => found.extend(group_members(group).iter().map(|m| name(m))),
+        }
+    }
+    found.retain(|n| n.chars().next().is_some_and(char::is_lowercase));
+    found
+}
+
+/// `a, b::{c, d}, e}` split at its own commas.
+fn group_members(group: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut members) = (0, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' if depth == 0 => {
+                members.push(&group[start..at]);
+                start = at + 1;
+            }
+            '}' => {
+                members.push(&group[start..at]);
+                break;
+            }
+            _ => {}
+        }
+    }
+    members
+}
+
+/// Every module of the crate has a place in the order.
+fn is_placed(source: &Source) -> Vec<String> {
+    let known = |m: &str| place_of(m).is_some() || ["lib", "main"].contains(&m);
+    let unplaced = source.module().filter(|m| !known(m));
+    unplaced
+        .map(|m| format!("{}: {m} has no place in the order", source.path))
+        .into_iter()
+        .collect()
+}
+
+/// Up to `verify` there is no world outside.
+fn is_pure(source: &Source) -> Vec<String> {
+    let pure = source.module().and_then(place_of) <= place_of("verify");
+    if source.is_test() || source.module().and_then(place_of).is_none() || !pure {
+        return Vec::new();
+    }
+    let code = source.code();
+    let found = IMPURE.iter().filter(|word| has_word(&code, word));
+    found.map(|word| format!("{}: {word} in the pure half", source.path)).collect()
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].ends_with(part_of_name) && !text[at + word.len()..].starts_with(part_of_name)
+    })
+}
+
+fn is_short(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let mut found = Vec::new();
+    if lines.len() > FILE_LINES_MAX {
+        found.push(format!("{}: {} lines", source.path, lines.len()));
+    }
+    for (start, line) in lines.iter().enumerate().filter(|(_, line)| starts_function(line)) {
+        let length = function_length(&lines[start..]);
+        if length > FUNCTION_LINES_MAX {
+            let name = line.trim();
+            found.push(format!("{}:{}: {length} lines: {name}", source.path, start + 1));
+        }
+    }
+    found
+}
+
+fn starts_function(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let modifier = |w: &&str| w.starts_with("pub") || ["async", "const"].contains(w);
+    words.by_ref().find(|w| !modifier(w)) == Some("fn")
+}
+
+/// Up to the first line of the same indent that closes it.
+fn function_length(lines: &[&str]) -> usize {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let own = indent(lines[0]);
+    let closes = |line: &&str| indent(line) == own && (line.ends_with('}') || line.ends_with(';'));
+    lines.iter().position(closes).map_or(lines.len(), |at| at + 1)
+}
+
+/// Words that mean "not finished" or "not here". Spelt in two halves, or this
+/// file would find itself.
+fn has_no_leftovers(source: &Source) -> Vec<String> {
+    let words = [("TO", "DO"), ("FIX", "ME"), ("X", "XX")].map(|(a, b)| format!("{a}{b}"));
+    let paths = [("/wo", "rk/"), ("/ro", "ot/")].map(|(a, b)| format!("{a}{b}"));
+    let skipped = ["#[igno", "re"].concat();
+    let mut found = Vec::new();
+    for (number, line) in source.text.lines().enumerate() {
+        let hit = words.iter().find(|w| has_word(line, w));
+        let hit = hit.or(paths.iter().find(|p| line.contains(p.as_str())));
+        let hit = hit.or(Some(&skipped).filter(|s| source.is_rust() && line.contains(s.as_str())));
+        found.extend(hit.map(|hit| format!("{}:{}: {hit}", source.path, number + 1)));
+    }
+    found
+}
+
+/// Every dependency says why it is here.
+fn has_reasons(manifest: &str) -> Vec<String> {
+    let mut in_dependencies = false;
+    let mut found = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            in_dependencies = section.ends_with("dependencies]");
+        } else if in_dependencies && line.contains('=') && !line.starts_with('#') {
+            let reason = line.rsplit_once('#').map(|(_, reason)| reason.trim());
+            if reason.is_none_or(str::is_empty) {
+                found.push(format!("Cargo.toml: no reason for {line}"));
+            }
+        }
+    }
+    found
+}
+
+/// The words that `code()` functions return.
+fn codes(source: &Source) -> Vec<String> {
+    let text = source.code();
+    let lines: Vec<&str> = text.lines().collect();
+    let starts = lines.iter().enumerate().filter(|(_, l)| l.trim().contains("fn code("));
+    let mut found = Vec::new();
+    for (start, _) in starts {
+        let body = lines[start..][..function_length(&lines[start..])].join("\n");
+        found.extend(body.split('"').skip(1).step_by(2).map(str::to_owned));
+    }
+    let is_code =
+        |c: &String| c.chars().all(|c| c.is_ascii_lowercase() || "-0123456789".contains(c));
+    found.retain(is_code);
+    found
+}
+
+/// Every error code appears, quoted, in some test.
+fn untested_codes(sources: &[Source]) -> Vec<String> {
+    let tests: Vec<&str> = sources.iter().filter(|s| s.is_rust()).map(Source::tests).collect();
+    let tested = |code: &String| tests.iter().any(|t| t.contains(&format!("\"{code}\"")));
+    let mut missing = Vec::new();
+    for source in sources.iter().filter(|s| s.is_rust() && !s.is_test()) {
+        let untested = codes(source).into_iter().filter(|c| !tested(c));
+        missing.extend(untested.map(|c| format!("{}: {c} is in no test", source.path)));
+    }
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
+fn read_tree(root: &Path, under: &str, into: &mut Vec<Source>) {
+    let skipped = ["node_modules", "target", "corpus", "artifacts"];
+    let Ok(entries) = fs::read_dir(root.join(under)) else { return };
+    for entry in entries.map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        let path = if under.is_empty() { name.clone() } else { format!("{under}/{name}") };
+        if entry.file_type().unwrap().is_dir() {
+            if !name.starts_with('.') && !skipped.contains(&name.as_str()) {
+                read_tree(root, &path, into);
+            }
+        } else if let Ok(text) = fs::read_to_string(entry.path()) {
+            into.push(Source { path, text });
+        }
+    }
+}
+
+/// Everything we wrote; lock files were written by tools.
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    for part in ["src", "tests", "benches", "fuzz", "policy", "docs", "deploy", "openapi"] {
+        read_tree(root, part, &mut all);
+    }
+    for name in ["Cargo.toml", "README.md", "CHANGELOG.md", "SECURITY.md", "Dockerfile", "test"] {
+        all.extend(fs::read_to_string(root.join(name)).map(|text| Source::new(name, &text)));
+    }
+    all.retain(|s| !s.path.ends_with("package-lock.json") && !s.path.ends_with("Cargo.lock"));
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    all
+}
+
+#[test]
+fn the_source_is_tidy() {
+    let sources = sources();
+    assert!(sources.len() > 100, "found only {} files", sources.len());
+    let mut findings = Vec::new();
+    for source in &sources {
+        findings.extend(has_no_leftovers(source));
+        if source.is_rust() {
+            for check in [looks_left, is_placed, is_pure, is_short] {
+                findings.extend(check(source));
+            }
+        }
+        if source.path == "Cargo.toml" {
+            findings.extend(has_reasons(&source.text));
+        }
+    }
+    findings.extend(untested_codes(&sources));
+    assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
+}
+
+type Check = fn(&Source) -> Vec<String>;
+
+#[test]
+fn every_check_can_fail() {
+    let long_function = format!("fn f() {{\n{}}}\n", "    x();\n".repeat(69));
+    let longer_function = format!("fn f() {{\n{}}}\n", "    x();\n".repeat(70));
+    let mark = ["// TO", "DO: later"].concat();
+    let cases: &[(Check, &str, &str, usize)] = &[
+        (looks_left, "src/key/mod.rs", "use crate::wire::cbor;", 0),
+        (looks_left, "src/wire/mod.rs", "use crate::wire::cbor;", 0),
+        (looks_left, "src/wire/mod.rs", "use crate::key::KeyId;", 1),
+        (looks_left, "src/wire.rs", "use crate::key::KeyId;", 1),
+        (looks_left, "src/log/mod.rs", "use crate::{key, receipt::{Head, Proofs}, wire};", 1),
+        (looks_left, "src/log/mod.rs", "fn f(x: crate::store::Store) {}", 1),
+        (looks_left, "src/log/mod.rs", "/// See `crate::store`.", 0),
+        (looks_left, "src/log/mod.rs", "use crate::elsewhere;", 1),
+        (looks_left, "src/wire/tests.rs", "use crate::key::KeyId;", 0),
+        (looks_left, "src/http/mod.rs", "use crate::cli;", 1),
+        (is_placed, "src/util.rs", "", 1),
+        (is_placed, "src/lib.rs", "", 0),
+        (is_pure, "src/log/mod.rs", "use std::fs;", 1),
+        (is_pure, "src/verify/mod.rs", "let now = std::time::SystemTime::now();", 1),
+        (is_pure, "src/verify/mod.rs", "// tokio is elsewhere", 0),
+        (is_pure, "src/verify/mod.rs", "let instantiated = 1;", 0),
+        (is_pure, "src/store/mod.rs", "use std::fs;", 0),
+        (is_pure, "src/log/tests.rs", "use std::fs;", 0),
+        (is_short, "src/a.rs", &long_function.replacen("    x();\n", "", 1), 0),
+        (is_short, "src/a.rs", &long_function.replacen("    x();\n", "", 0), 1),
+        (is_short, "src/a.rs", &longer_function, 1),
+        (is_short, "src/a.rs", "fn a();\nfn b() {}\nfn c(\n    x: u8,\n) -> u8 {\n    x\n}\n", 0),
+        (is_short, "src/a.rs", &"\n".repeat(500), 0),
+        (is_short, "src/a.rs", &"\n".repeat(501), 1),
+        (has_no_leftovers, "README.md", &mark, 1),
+        (has_no_leftovers, "README.md", &["AUTO", "TO", "DOS"].concat(), 0),
+        (has_no_leftovers, "src/a.rs", &["#[igno", "re]"].concat(), 1),
+        (has_no_leftovers, "Dockerfile", &["/ro", "ot/x"].concat(), 1),
+    ];
+    for (number, (check, path, text, expected)) in cases.iter().enumerate() {
+        let found = check(&Source::new(path, text));
+        assert_eq!(found.len(), *expected, "case {number}: {path}: {text}: {found:?}");
+    }
+}
+
+#[test]
+fn reasons_and_codes_can_be_missing() {
+    assert_eq!(has_reasons("[dependencies]\na = \"1\" # why\n# a remark\n"), [""; 0]);
+    assert_eq!(has_reasons("[dev-dependencies]\na = \"1\"\nb = \"1\" #\n").len(), 2);
+    assert_eq!(has_reasons("[package]\nname = \"a\"\n"), [""; 0]);
+    let error = "    pub fn code(&self) -> &str {\n        match self {\n            \
+                 Self::A => \"a-b\",\n            Self::B(_) => \"c\",\n        }\n    }\n";
+    let source = || Source::new("src/key/mod.rs", error);
+    assert_eq!(codes(&source()), ["a-b", "c"]);
+    assert_eq!(untested_codes(&[source()]).len(), 2);
+    let test = |text: &str| Source::new("src/key/tests.rs", text);
+    assert_eq!(untested_codes(&[source(), test("\"a-b\"")]), ["src/key/mod.rs: c is in no test"]);
+    assert_eq!(untested_codes(&[source(), test("\"a-b\", \"c\"")]), [""; 0]);
+    assert_eq!(untested_codes(&[source(), test("\"a-b-c\"")]).len(), 2);
+    let inline = "#[cfg(test)]\nmod tests {\n    \"a-b\" \"c\"\n}\n";
+    let inline = Source::new("src/key/mod.rs", &format!("{error}{inline}"));
+    assert_eq!(untested_codes(&[inline]), [""; 0]);
+}
