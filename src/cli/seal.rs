@@ -23,10 +23,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "TYPE")]
     content_type: String,
     /// Who says it: your name as issuer
-    #[arg(long, value_name = "ISSUER")]
+    #[arg(long, value_name = "ISS")]
     iss: String,
     /// What it is about
-    #[arg(long, value_name = "SUBJECT")]
+    #[arg(long, value_name = "SUB")]
     sub: String,
     /// File for the statement instead of standard output
     #[arg(long, short, value_name = "FILE")]

@@ -36,7 +36,9 @@ fn log(root: &Path) -> PathBuf {
     });
     service.shut_down().unwrap();
     drop(service);
-    rotate(&mut crate::service::Writer::open(&data, None, false).unwrap()).unwrap();
+    let mut writer = crate::service::Writer::open(&data, None, false).unwrap();
+    rotate(&mut writer, None).unwrap();
+    drop(writer);
     data
 }
 
