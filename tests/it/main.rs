@@ -17,3 +17,6 @@ mod crash;
 
 /// A real process with a real socket, for the others.
 mod live;
+
+/// The command line as people and scripts meet it.
+mod cli;
