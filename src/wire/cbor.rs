@@ -312,8 +312,9 @@ impl<'a> Reader<'a> {
         }
         // Equal keys have equal spellings; sorting brings them together.
         keys.sort_unstable();
-        match keys.array_windows().find(|[(a, _), (b, _)]| a == b) {
-            Some([_, (spelt, at)]) => {
+        let mut neighbours = keys.iter().zip(keys.iter().skip(1));
+        match neighbours.find(|((a, _), (b, _))| a == b) {
+            Some((_, (spelt, at))) => {
                 let key = Value::read(spelt).map_or_else(|_| "?".to_owned(), |key| key.to_string());
                 Err(Error::DuplicateKey { at: *at, key })
             }

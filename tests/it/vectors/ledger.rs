@@ -77,4 +77,8 @@ fn statements_sent_to_a_ledger() {
     ];
     let expected: Vec<_> = expected.map(|(n, c)| (n.to_owned(), c)).into();
     assert_eq!(found, expected);
+    // Receipts of other logs may be there before ours, and dates under tag 1.
+    let prefilled = parse(&read(&folder.join("cts-hashv-cwtclaims-b64url.cose")));
+    assert_eq!(attached(&prefilled).unwrap().len(), 1);
+    assert_eq!(prefilled.header().claims.issued_at, Some(UnixSeconds::new(1_724_186_280)));
 }
