@@ -1,5 +1,8 @@
 //! One binary for everything that is tested from outside.
 
+// A failed step of a helper is a failed test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
 /// The source itself: order of modules, purity, lengths, untested codes.
 mod tidy;
 
