@@ -103,6 +103,9 @@ pub struct Claims {
     pub issued_at: Option<UnixSeconds>,
     /// The key inside claim 8, encoded as COSE_Key.
     pub confirmation: Option<Vec<u8>>,
+    /// Claims labelled by text, in order: their text, or none if they hold
+    /// something else.
+    pub named: Vec<(String, Option<String>)>,
 }
 
 impl Header {
@@ -197,8 +200,20 @@ impl Claims {
                 .map(|v| numeric_date(v).ok_or(Error::ClaimKind { claim: "iat (6)" }))
                 .transpose()?,
             confirmation,
+            named: named(claims),
         })
     }
+
+    /// The text of a claim labelled by text.
+    pub fn named(&self, name: &str) -> Option<&str> {
+        self.named.iter().find(|(n, _)| n == name).and_then(|(_, text)| text.as_deref())
+    }
+}
+
+fn named(claims: &Value<'_>) -> Vec<(String, Option<String>)> {
+    let Value::Map(entries) = claims else { return Vec::new() };
+    let texts = entries.iter().filter_map(|(label, value)| Some((label.text()?, value.text())));
+    texts.map(|(name, text)| (name.to_owned(), text.map(str::to_owned))).collect()
 }
 
 /// RFC 8392 dates are untagged; deployed statements also carry tag 1.

@@ -14,7 +14,7 @@ pub enum Severity {
 /// One observation about a record.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
-    /// A stable kebab-case word.
+    /// A stable word; capsule findings keep the spelling of their reference.
     pub code: &'static str,
     /// How much it weighs.
     pub severity: Severity,
@@ -22,4 +22,43 @@ pub struct Finding {
     pub at: String,
     /// A sentence for people.
     pub detail: String,
+    /// The number of the profile's own check, where it numbers them.
+    pub check: Option<u8>,
+    /// Whether it counts for the profile's own `ok`.
+    pub gating: bool,
+}
+
+impl Severity {
+    /// Its name in policies, reports and the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Finding {
+    /// An observation of ours, outside the profile's own checks.
+    pub(crate) fn new(
+        severity: Severity,
+        code: &'static str,
+        at: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        let (at, detail) = (at.into(), detail.into());
+        Self { code, severity, at, detail, check: None, gating: false }
+    }
+
+    /// A finding of one of the profile's numbered checks; its errors gate.
+    pub(crate) fn of_check(
+        check: u8,
+        severity: Severity,
+        code: &'static str,
+        (at, detail): (impl Into<String>, impl Into<String>),
+    ) -> Self {
+        let gating = severity == Severity::Error;
+        Self { check: Some(check), gating, ..Self::new(severity, code, at, detail) }
+    }
 }

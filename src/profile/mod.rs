@@ -3,11 +3,13 @@
 //! In: an `Authentic` statement. Out: a `Record` and what we noticed about
 //! it. Nothing here says no; that is `policy`.
 
+pub mod capsule;
 mod control;
 mod finding;
 mod summary;
 
-use crate::envelope::{Authentic, ContentType, HashEnvelope};
+use crate::envelope::{Authentic, ContentType, HashEnvelope, Header};
+use capsule::{CapsuleIdRecord, CapsuleRecord, OutcomeRecord};
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
@@ -16,27 +18,39 @@ pub use summary::{Parent, Summary};
 /// What a payload is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
+    /// An Agent Action Capsule.
+    Capsule(Box<CapsuleRecord>),
+    /// A bare capsule id.
+    CapsuleId(CapsuleIdRecord),
     /// A statement by which a log governs itself: policy, trust, succession.
     Control(Control),
     /// A digest of something kept elsewhere (RFC 9995).
     Hash(HashEnvelope),
     /// Bytes of a content type we do not interpret.
     Opaque,
+    /// What became of an action recorded by a Capsule.
+    Outcome(Box<OutcomeRecord>),
 }
 
 impl Record {
     /// The profile's name in policies, reports and metrics.
     pub fn profile(&self) -> &'static str {
         match self {
+            Self::Capsule(_) => "capsule",
+            Self::CapsuleId(_) => "capsule-id",
             Self::Control(_) => "control",
             Self::Hash(_) => "hash",
             Self::Opaque => "opaque",
+            Self::Outcome(_) => "capsule-outcome",
         }
     }
 
     /// What policy, index and readers need to know of it.
     pub fn summary(&self) -> Summary {
         match self {
+            Self::Capsule(record) => record.summary(),
+            Self::CapsuleId(record) => record.summary(),
+            Self::Outcome(record) => record.summary(),
             Self::Control(_) | Self::Hash(_) | Self::Opaque => Summary::default(),
         }
     }
@@ -53,31 +67,47 @@ pub struct Read {
 
 /// Reads the payload of an authentic statement.
 pub fn read(statement: &Authentic) -> Read {
-    let header = statement.statement().header();
+    read_payload(statement.statement().header(), statement.payload())
+}
+
+/// The same for a payload whose signature is judged elsewhere.
+pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
     if let Some(envelope) = &header.hash_envelope {
-        let unknown = envelope.digest_len().is_none().then(|| Finding {
-            code: "hash-algorithm-unknown",
-            severity: Severity::Info,
-            at: "label 258".to_owned(),
-            detail: format!("hash algorithm {} has no length we could check", envelope.algorithm),
-        });
-        return Read {
-            record: Record::Hash(envelope.clone()),
-            findings: unknown.into_iter().collect(),
-        };
+        return hash(envelope);
     }
-    let control = match &header.content_type {
-        Some(ContentType::Media(name)) => Control::from_content_type(name),
-        _ => None,
+    let Some(content_type) = &header.content_type else {
+        let detail = "nothing says how to read the payload";
+        let finding = Finding::new(Severity::Info, "content-type-missing", "label 3", detail);
+        return Read { record: Record::Opaque, findings: vec![finding] };
     };
-    let missing = header.content_type.is_none().then(|| Finding {
-        code: "content-type-missing",
-        severity: Severity::Info,
-        at: "label 3".to_owned(),
-        detail: "nothing says how to read the payload".to_owned(),
+    let ContentType::Media(name) = content_type else {
+        return Read { record: Record::Opaque, findings: Vec::new() };
+    };
+    let (record, findings) = match name.as_str() {
+        capsule::CONTENT_TYPE => {
+            let (record, findings) = capsule::read(header, payload);
+            (Record::Capsule(Box::new(record)), findings)
+        }
+        capsule::OUTCOME_CONTENT_TYPE => {
+            let (record, findings) = OutcomeRecord::read(header, payload);
+            (Record::Outcome(Box::new(record)), findings)
+        }
+        capsule::ID_CONTENT_TYPE => {
+            let (record, findings) = CapsuleIdRecord::read(payload);
+            (Record::CapsuleId(record), findings)
+        }
+        name => {
+            let control = Control::from_content_type(name);
+            (control.map_or(Record::Opaque, Record::Control), Vec::new())
+        }
+    };
+    Read { record, findings }
+}
+
+fn hash(envelope: &HashEnvelope) -> Read {
+    let unknown = envelope.digest_len().is_none().then(|| {
+        let detail = format!("hash algorithm {} has no length we could check", envelope.algorithm);
+        Finding::new(Severity::Info, "hash-algorithm-unknown", "label 258", detail)
     });
-    Read {
-        record: control.map_or(Record::Opaque, Record::Control),
-        findings: missing.into_iter().collect(),
-    }
+    Read { record: Record::Hash(envelope.clone()), findings: unknown.into_iter().collect() }
 }

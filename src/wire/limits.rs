@@ -13,6 +13,14 @@ pub const CBOR_DEPTH_MAX: usize = 16;
 /// item this bounds one header at 192 KiB of memory.
 pub const CBOR_ITEMS_MAX: usize = 4096;
 
+/// Bytes of one JSON text. A payload is bounded by its statement; evidence
+/// behind a digest is not. `[0,0,…` costs some 20 bytes of memory for each of
+/// text, so 4 MiB are 80 MiB at worst.
+pub const JSON_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Nesting of JSON. The reader recurses, one short frame for each level.
+pub const JSON_DEPTH_MAX: usize = 64;
+
 /// Characters of an issuer name next to X.509 headers (RFC 9943, 6).
 pub const ISSUER_CHARS_MAX: usize = 8192;
 

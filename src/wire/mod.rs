@@ -4,6 +4,10 @@ pub mod cbor;
 
 pub mod digest;
 
+pub mod jcs;
+
+pub mod json;
+
 pub mod limits;
 
 pub mod text;

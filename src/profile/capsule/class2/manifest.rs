@@ -1,0 +1,235 @@
+//! A constraint manifest: TOML, or the same as JSON.
+//!
+//! ```toml
+//! manifest = "orders"
+//! [[constraint]]
+//! id = "com.example.margin_floor"
+//! evidence_schema = { type = "object", required = ["margin_bp"] }
+//! [[constraint.threshold]]
+//! at = "/margin_bp"
+//! op = ">="
+//! value = 250
+//! ```
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::decimal::Decimal;
+use crate::wire::json::{self, Json};
+
+/// A manifest that parses is one that can be applied.
+#[derive(Debug)]
+pub struct Manifest {
+    name: String,
+    constraints: Vec<Constraint>,
+}
+
+#[derive(Debug)]
+pub(super) struct Constraint {
+    id: String,
+    schema: Option<jsonschema::Validator>,
+    pub(super) thresholds: Vec<Threshold>,
+}
+
+#[derive(Debug)]
+pub(super) struct Threshold {
+    /// A JSON pointer into the evidence.
+    pub(super) at: String,
+    op: Op,
+    value: Decimal,
+    spelled: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+enum Op {
+    #[serde(rename = "==")]
+    Equal,
+    #[serde(rename = ">")]
+    Greater,
+    #[serde(rename = ">=")]
+    GreaterOrEqual,
+    #[serde(rename = "<")]
+    Less,
+    #[serde(rename = "<=")]
+    LessOrEqual,
+    #[serde(rename = "!=")]
+    NotEqual,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    manifest: String,
+    #[serde(default)]
+    constraint: Vec<ConstraintEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConstraintEntry {
+    id: String,
+    evidence_schema: Option<Value>,
+    #[serde(default)]
+    threshold: Vec<ThresholdEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThresholdEntry {
+    at: String,
+    op: Op,
+    value: Value,
+}
+
+impl Manifest {
+    /// Reads TOML, or JSON when the text starts with `{`.
+    pub fn parse(text: &str) -> Result<Self, ManifestError> {
+        let file: File = if text.trim_start().starts_with('{') {
+            Json::read(text.as_bytes()).map_err(ManifestError::Json)?;
+            serde_json::from_str(text).map_err(|e| ManifestError::Shape { why: e.to_string() })?
+        } else {
+            toml::from_str(text).map_err(|e| ManifestError::Shape { why: e.to_string() })?
+        };
+        let mut constraints: Vec<Constraint> = Vec::with_capacity(file.constraint.len());
+        for entry in file.constraint {
+            if constraints.iter().any(|c| c.id == entry.id) {
+                return Err(ManifestError::Repeated { id: entry.id });
+            }
+            constraints.push(constraint(entry)?);
+        }
+        Ok(Self { name: file.manifest, constraints })
+    }
+
+    /// What the manifest calls itself.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn constraint(&self, id: &str) -> Option<&Constraint> {
+        self.constraints.iter().find(|c| c.id == id)
+    }
+}
+
+fn constraint(entry: ConstraintEntry) -> Result<Constraint, ManifestError> {
+    let id = entry.id;
+    let schema = entry.evidence_schema.map(|schema| {
+        jsonschema::validator_for(&schema)
+            .map_err(|e| ManifestError::Schema { id: id.clone(), why: e.to_string() })
+    });
+    let thresholds = entry.threshold.into_iter().map(|entry| {
+        let spelled = match &entry.value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let value = Decimal::parse(&spelled)
+            .ok_or_else(|| ManifestError::Threshold { id: id.clone(), value: spelled.clone() })?;
+        Ok(Threshold { at: entry.at, op: entry.op, value, spelled })
+    });
+    let thresholds = thresholds.collect::<Result<_, _>>()?;
+    Ok(Constraint { schema: schema.transpose()?, thresholds, id })
+}
+
+impl Constraint {
+    /// Where the evidence first breaks the schema, and why.
+    pub(super) fn schema_violation(&self, evidence: &Json) -> Option<(String, String)> {
+        let evidence = to_serde(evidence);
+        let error = self.schema.as_ref()?.iter_errors(&evidence).next()?;
+        Some((error.instance_path().to_string(), error.to_string()))
+    }
+}
+
+impl Threshold {
+    /// Whether the evidence is on the right side; none when there is no
+    /// number at the pointer.
+    pub(super) fn holds(&self, evidence: &Json) -> Option<bool> {
+        let found = Decimal::of(evidence.pointer(&self.at)?)?;
+        Some(match self.op {
+            Op::Equal => found == self.value,
+            Op::Greater => found > self.value,
+            Op::GreaterOrEqual => found >= self.value,
+            Op::Less => found < self.value,
+            Op::LessOrEqual => found <= self.value,
+            Op::NotEqual => found != self.value,
+        })
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let op = match self.op {
+            Op::Equal => "==",
+            Op::Greater => ">",
+            Op::GreaterOrEqual => ">=",
+            Op::Less => "<",
+            Op::LessOrEqual => "<=",
+            Op::NotEqual => "!=",
+        };
+        write!(f, "{} {op} {}", self.at, self.spelled)
+    }
+}
+
+/// Evidence has a digest, so its numbers are safe integers.
+fn to_serde(value: &Json) -> Value {
+    match value {
+        Json::Null => Value::Null,
+        Json::Bool(b) => Value::Bool(*b),
+        Json::Number(_) => value.int().map_or(Value::Null, Value::from),
+        Json::Text(text) => Value::String(text.clone()),
+        Json::Array(items) => Value::Array(items.iter().map(to_serde).collect()),
+        Json::Object(members) => {
+            Value::Object(members.iter().map(|(name, v)| (name.clone(), to_serde(v))).collect())
+        }
+    }
+}
+
+/// Why a manifest cannot be applied.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// It is not strict JSON.
+    #[error("not the JSON we read")]
+    Json(#[source] json::Error),
+    /// A constraint is defined twice.
+    #[error("constraint {id:?} is defined twice")]
+    Repeated {
+        /// The constraint.
+        id: String,
+    },
+    /// An evidence schema is not a JSON Schema we can apply.
+    #[error("the evidence schema of {id:?}: {why}")]
+    Schema {
+        /// The constraint.
+        id: String,
+        /// What the schema reader says.
+        why: String,
+    },
+    /// It has not the members of a manifest.
+    #[error("{why}")]
+    Shape {
+        /// What the reader says, with the line where there is one.
+        why: String,
+    },
+    /// A threshold is neither an integer nor a decimal in a string.
+    #[error("threshold {value} of {id:?} is not an exact decimal")]
+    Threshold {
+        /// The constraint.
+        id: String,
+        /// The value as written.
+        value: String,
+    },
+}
+
+impl ManifestError {
+    /// A stable word.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Json(_) => "manifest-json",
+            Self::Repeated { .. } => "manifest-constraint-repeated",
+            Self::Schema { .. } => "manifest-schema",
+            Self::Shape { .. } => "manifest-shape",
+            Self::Threshold { .. } => "manifest-threshold",
+        }
+    }
+}
