@@ -37,6 +37,7 @@ fn append(store: &Store, head: &HeadRecord, edge: &mut Edge, count: u64) -> Head
             id: StatementId::of_canonical(canonical),
             canonical,
             collateral: vec![0xa0],
+            terms: Terms::default(),
         })
         .collect();
     let leaves: Vec<_> = entries.iter().map(|e| leaf_hash(e.id.entry())).collect();
