@@ -5,7 +5,7 @@ use super::Identity;
 use crate::envelope::{Authentic, Resolved, SIGN1_TAG, SignedStatement};
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
-use crate::policy::{Decision, Policy};
+use crate::policy::{Decision, Facts, Policy};
 use crate::profile::{self, Control};
 use crate::store::Stored;
 use crate::trust::TrustAnchors;
@@ -73,7 +73,7 @@ impl Ledger {
         let authentic = authenticate(statement, stored, &self.trust)?;
         let policy = self.policy.as_ref().ok_or(("policy-missing", NO_POLICY.to_owned()))?;
         let read = profile::read(&authentic);
-        match policy.decide(authentic, &read) {
+        match policy.decide(authentic, &read, &Facts::default()) {
             Decision::Admit(_) => Ok(()),
             Decision::Refuse(refusal) => Err(("policy-refuses", refusal.to_string())),
         }

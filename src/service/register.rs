@@ -7,7 +7,7 @@ use super::queue::Ticket;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
 use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
 use crate::log::LeafIndex;
-use crate::policy::{Admitted, Decision};
+use crate::policy::{Admitted, Decision, Facts};
 use crate::profile;
 use crate::wire::digest::Digest;
 
@@ -169,7 +169,7 @@ fn resolved_before(issuer: &Issuer) -> Resolved {
 
 fn decide(rules: &Rules, authentic: Authentic) -> Result<Admitted, Rejected> {
     let read = profile::read(&authentic);
-    match rules.policy.decide(authentic, &read) {
+    match rules.policy.decide(authentic, &read, &Facts::default()) {
         Decision::Admit(admitted) => Ok(*admitted),
         Decision::Refuse(refusal) => Err(Rejected::Refused(Box::new(refusal))),
     }
