@@ -1,12 +1,14 @@
 //! The registration policy: who may register what.
 //!
 //! In: an `Authentic` statement, what was read from it, and what the log
-//! before it says. Out: `Admitted`, or a `Refusal` that lists every rule and why it did not hold. A decision
-//! depends on nothing else, so anyone can replay it from the log.
+//! before it says. Out: `Admitted`, or a `Refusal` that lists every rule and
+//! why it did not hold. A decision depends on nothing else, so anyone can
+//! replay it from the log.
 
 mod explain;
 mod facts;
 mod file;
+mod history;
 mod rule;
 #[cfg(test)]
 mod tests;
@@ -18,6 +20,7 @@ use crate::wire::digest::Digest;
 pub use explain::{ConditionTrace, Refusal, RuleTrace};
 pub use facts::Facts;
 pub use file::Error;
+pub use history::{Earlier, History, Memory, RECORDS_MAX, SUPERSEDES_MAX};
 pub use rule::{Condition, Rule};
 
 /// A policy that parsed is a policy that can run.

@@ -194,6 +194,12 @@ impl Terms {
         Self::of(header, &read.record, &read.record.summary())
     }
 
+    /// Those by which it changes what the log says about other records.
+    pub fn telling(&self) -> impl Iterator<Item = &Term> {
+        let told = [Field::RecordId.number(), Field::Supersedes.number()];
+        self.0.iter().filter(move |term| term.0.first().is_some_and(|field| told.contains(field)))
+    }
+
     /// One by one.
     pub fn iter(&self) -> impl Iterator<Item = &Term> {
         self.0.iter()

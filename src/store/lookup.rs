@@ -21,6 +21,10 @@ const REINDEX_BATCH: u64 = 1024;
 pub struct Query {
     /// Fields and their values.
     pub fields: Vec<(Field, String)>,
+    /// Values of any field.
+    pub words: Vec<String>,
+    /// Values of one field, of which one is enough.
+    pub one_of: Option<(Field, &'static [&'static str])>,
     /// Registered at or after.
     pub since: Option<UnixSeconds>,
     /// Registered at or before.
@@ -50,6 +54,20 @@ impl Wanted {
         let also = (field == Field::RecordId).then(|| Term::new(Field::BareId, value));
         Self([Term::new(field, value)].into_iter().chain(also).collect())
     }
+
+    fn any(word: &str) -> Self {
+        let fields = Field::SEARCHED.into_iter().chain([Field::BareId]);
+        Self(fields.map(|field| Term::new(field, word)).collect())
+    }
+
+    fn all(query: &Query) -> Vec<Self> {
+        let fields = query.fields.iter().map(|(field, value)| Self::new(*field, value));
+        let words = query.words.iter().map(|word| Self::any(word));
+        let choice = query.one_of.iter().map(|(field, values)| {
+            Self(values.iter().map(|value| Term::new(*field, value)).collect())
+        });
+        fields.chain(words).chain(choice).collect()
+    }
 }
 
 impl Store {
@@ -63,7 +81,7 @@ impl Store {
         let end = if query.until.is_some() { self.engine.first_since(after)? } else { None };
         let bounds = [Some(size.get()), query.before, end];
         let mut bound = bounds.into_iter().flatten().min().unwrap_or(0);
-        let wanted: Vec<Wanted> = query.fields.iter().map(|(f, v)| Wanted::new(*f, v)).collect();
+        let wanted = Wanted::all(query);
         let mut seeks = 0;
         let mut page = Page::default();
         while page.found.len() < query.limit {
@@ -128,6 +146,17 @@ impl Store {
         }
         all.sort_unstable();
         Ok(all.into_iter().take(limit).map(LeafIndex::new).collect())
+    }
+
+    /// Whether a valid `supersedes` by this operator and issuer stands over a
+    /// record.
+    pub fn is_superseded(
+        &self,
+        record_id: &str,
+        by: (&str, &str),
+        size: TreeSize,
+    ) -> Result<bool, Error> {
+        Before { store: self, bound: size.get() }.is_superseded(record_id, by)
     }
 
     /// What the log says about a statement that is not in it yet, or that
@@ -220,13 +249,18 @@ impl History for Before<'_> {
         found.map(read).collect()
     }
 
-    fn is_superseded(&self, record_id: &str, (operator, issuer): (&str, &str)) -> Result<bool, Error> {
+    fn is_superseded(
+        &self,
+        record_id: &str,
+        (operator, issuer): (&str, &str),
+    ) -> Result<bool, Error> {
         let engine = &self.store.engine;
-        let by = [Term::new(Field::Operator, operator), Term::new(Field::Issuer, issuer)];
+        let operator = Term::new(Field::Operator, operator);
+        let issuer = Term::new(Field::Issuer, issuer);
         let term = Term::new(Field::Supersedes, record_id);
         for index in engine.with_term(&term, self.bound).take(SUPERSEDES_MAX) {
             let index = index?;
-            if engine.has_term(&by[0], index)? && engine.has_term(&by[1], index)? {
+            if engine.has_term(&operator, index)? && engine.has_term(&issuer, index)? {
                 return Ok(true);
             }
         }

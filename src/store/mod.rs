@@ -29,7 +29,7 @@ pub use error::Error;
 pub use guard::Guard;
 pub use head::HeadRecord;
 pub use index::{Field, Term, Terms};
-pub use lookup::{Page, Query};
+pub use lookup::{Page, Query, fact_terms};
 
 /// An open log: the engine, and the head it was left at.
 pub struct Store {
@@ -68,7 +68,7 @@ pub struct NewEntry<'a> {
     /// What else an auditor needs.
     pub collateral: Vec<u8>,
     /// What it will be found by.
-    pub terms: Terms,
+    pub terms: &'a Terms,
 }
 
 /// Everything one commit changes.
@@ -110,7 +110,10 @@ impl Store {
             return Err(Error::BeyondHead { size: head.size() });
         }
         if !store.engine.index_is_current()? {
-            tracing::warn!(statements = head.size().get(), "the search index is missing or of another version; making it again");
+            tracing::warn!(
+                statements = head.size().get(),
+                "the search index is missing or of another version; making it again"
+            );
             store.reindex(head.size(), &mut |_| {})?;
         }
         Ok((store, head, edge))
