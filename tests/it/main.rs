@@ -1,5 +1,8 @@
 //! One binary for everything that is tested from outside.
 
+// A test that cannot go on should say where; helpers are tests too.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
 /// The source itself: order of modules, purity, lengths, untested codes.
 mod tidy;
 
