@@ -28,7 +28,7 @@ use crate::wire::time::UnixSeconds;
 
 pub use assurance::{AttestationMode, Derived, EffectMode, LedgerMode};
 pub use check::Class1;
-pub use claims::{SUBJECT_PREFIX, subject};
+pub use claims::{BINDING, SUBJECT_PREFIX, subject};
 pub use class2::{Class2, Evidence, Manifest, ManifestError, class2};
 pub use id::CapsuleIdRecord;
 pub use ledger::class1_ledger;
