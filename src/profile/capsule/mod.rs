@@ -16,7 +16,7 @@ mod outcome;
 mod payload;
 mod strict;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod vocabulary;
 
 use crate::envelope::Header;
