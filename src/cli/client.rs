@@ -100,7 +100,8 @@ impl Client {
         if let Some(body) = body {
             request = request.header("content-type", "application/cose").body(body.to_vec());
         }
-        let mut response = request.send().await.with_context(unreachable)?;
+        let sent = request.send().await.map_err(reqwest::Error::without_url);
+        let mut response = sent.with_context(unreachable)?;
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
         let (location, retry) = (header("location"), header("retry-after"));
         let retry_after = retry.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);

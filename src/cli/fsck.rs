@@ -78,10 +78,10 @@ fn text(checked: &Checked) -> String {
     let word = if checked.findings.is_empty() { "yes" } else { "no" };
     let _infallible = writeln!(
         text,
-        "{word}  {} statements by {} issuers in {} threads, root {}",
+        "{word}  {} statements by {} in {}, root {}",
         grouped(checked.head.size.get()),
-        checked.cast.issuers(),
-        checked.cast.threads(),
+        several(checked.cast.issuers(), "issuer"),
+        several(checked.cast.threads(), "thread"),
         checked.head.root
     );
     for finding in &checked.findings {
@@ -89,4 +89,8 @@ fn text(checked: &Checked) -> String {
         let _infallible = writeln!(text, "  {place}{}: {}", finding.code, finding.detail);
     }
     text
+}
+
+fn several(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -67,7 +67,7 @@ fn describe(bytes: &[u8]) -> anyhow::Result<Json> {
 fn checkpoint(note: &str) -> anyhow::Result<Json> {
     let signed = SignedCheckpoint::parse(note)?;
     let mut lines = note.lines().skip(1);
-    let size = lines.next().unwrap_or_default();
+    let size = lines.next().and_then(|size| size.parse::<u64>().ok());
     let root = lines.next().and_then(text::from_base64).map(|root| text::hex(&root));
     let signers: Vec<&str> =
         note.lines().filter_map(|line| line.strip_prefix("\u{2014} ")?.split(' ').next()).collect();
@@ -105,7 +105,7 @@ fn header(artefact: &str, header: &Header) -> Map<String, Json> {
 /// Text is shown if it is short; bytes never are.
 fn payload(statement: &SignedStatement) -> Json {
     let Some(payload) = statement.payload() else { return "detached".into() };
-    let shown = std::str::from_utf8(payload).ok();
+    let shown = std::str::from_utf8(payload).ok().map(str::trim_end);
     match shown.filter(|text| text.len() <= 400 && !text.contains(|c: char| c.is_control())) {
         Some(text) => json!({ "bytes": payload.len(), "text": text }),
         None => json!({ "bytes": payload.len() }),
@@ -117,47 +117,53 @@ fn receipt(receipt: &Receipt) -> Json {
     let proofs: Vec<Json> = match receipt.proofs() {
         Proofs::Inclusion(proofs) => proofs
             .iter()
-            .map(|p| json!({ "index": p.index, "size": p.size, "path": p.path.len() }))
+            .map(|p| json!({ "artefact": "inclusion", "index": p.index, "size": p.size, "path": p.path.len() }))
             .collect(),
         Proofs::Consistency(proofs) => proofs
             .iter()
-            .map(|p| json!({ "from": p.from, "to": p.to, "path": p.path.len() }))
+            .map(|p| json!({ "artefact": "consistency", "from": p.from, "to": p.to, "path": p.path.len() }))
             .collect(),
         Proofs::CcfInclusion(proofs) => proofs
             .iter()
-            .map(|p| json!({ "ccf_evidence": p.evidence, "path": p.path.len() }))
+            .map(|p| json!({ "artefact": "CCF inclusion", "evidence": p.evidence, "path": p.path.len() }))
             .collect(),
         Proofs::CcfConsistency(proofs) => proofs
             .iter()
-            .map(|p| json!({ "ccf_anchor": p.anchor.to_string(), "path": p.path.len() }))
+            .map(|p| json!({ "artefact": "CCF consistency", "anchor": p.anchor.to_string(), "path": p.path.len() }))
             .collect(),
     };
     object.insert("proofs".to_owned(), proofs.into());
     object.into()
 }
 
-/// The same object as indented lines; the kind of artefact comes first.
+/// The same object as indented lines, the most telling ones first.
 fn write_lines(out: &mut String, value: &Json, depth: usize) {
     let Json::Object(fields) = value else { return };
     let indent = "  ".repeat(depth);
     if let Some(artefact) = fields.get("artefact").and_then(Json::as_str) {
         let _infallible = writeln!(out, "{indent}{artefact}");
     }
-    for (name, value) in fields.iter().filter(|(name, _)| *name != "artefact") {
-        match value {
-            Json::Array(items) if items.iter().all(Json::is_object) => {
+    let mut names: Vec<&String> = fields.keys().filter(|name| *name != "artefact").collect();
+    names.sort_by_key(|name| FIRST.iter().position(|n| n == name).unwrap_or(FIRST.len()));
+    for name in names {
+        match fields.get(name) {
+            Some(Json::Array(items)) if items.iter().all(Json::is_object) => {
                 items.iter().for_each(|item| write_lines(out, item, depth + 1));
             }
-            Json::Object(_) => {
-                let _infallible = writeln!(out, "{indent}  {name}");
-                write_lines(out, value, depth + 1);
+            Some(Json::Object(inner)) => {
+                let inner: Vec<String> = inner.iter().map(|(n, v)| format!("{n} {v}")).collect();
+                let _infallible = writeln!(out, "{indent}  {name:<15} {}", inner.join(", "));
             }
-            Json::String(text) => {
+            Some(Json::String(text)) => {
                 let _infallible = writeln!(out, "{indent}  {name:<15} {text}");
             }
-            other => {
+            Some(other) => {
                 let _infallible = writeln!(out, "{indent}  {name:<15} {other}");
             }
+            None => {}
         }
     }
 }
+
+const FIRST: [&str; 8] =
+    ["id", "origin", "issuer", "subject", "issued_at", "content_type", "payload", "algorithm"];

@@ -137,6 +137,12 @@ fn on_network(work: impl Future<Output = anyhow::Result<Answer>>) -> anyhow::Res
 /// How the user called this program, for commands to paste.
 fn program() -> String {
     let Ok(path) = std::env::current_exe() else { return "capstan".to_owned() };
+    let on_path = std::env::var_os("PATH").is_some_and(|list| {
+        std::env::split_paths(&list).any(|directory| Some(directory.as_path()) == path.parent())
+    });
+    if on_path {
+        return "capstan".to_owned();
+    }
     let here = std::env::current_dir().ok();
     let relative = here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_owned()));
     match relative {

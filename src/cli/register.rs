@@ -176,7 +176,7 @@ impl Registrar {
     fn say_whose_key(&self, receipt: &[u8], out: &Out) {
         let trusted = Receipt::parse(receipt.to_vec()).is_ok_and(|r| self.keys_for(&r).1);
         if !trusted {
-            let url = self.client.base();
+            let url = self.client.base().as_str().trim_end_matches('/');
             out.note(&format!(
                 "the receipt was checked under the keys {url} gives, not under your trust file\n\
                  next\n  {} trust add {url}",

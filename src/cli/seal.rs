@@ -7,9 +7,8 @@ use super::{Answer, files};
 use crate::envelope::{Draft, SignedStatement, StatementId, seal};
 use crate::service::now;
 
-const EXAMPLE: &str = "Example: capstan seal action.json --key agent.key \
-    --content-type application/json --iss https://agents.example --sub order-7781 \
-    --output action.cose";
+const EXAMPLE: &str = "Example: capstan seal action.json --key agent.key --iss https://agents.example \\
+    --sub order-7781 --content-type application/json --output action.cose";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLE)]
@@ -24,10 +23,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "TYPE")]
     content_type: String,
     /// Who says it: your name as issuer
-    #[arg(long, value_name = "ISSUER")]
+    #[arg(long, value_name = "ISS")]
     iss: String,
     /// What it is about
-    #[arg(long, value_name = "SUBJECT")]
+    #[arg(long, value_name = "SUB")]
     sub: String,
     /// File for the statement instead of standard output
     #[arg(long, short, value_name = "FILE")]

@@ -4,6 +4,9 @@
 //! each with its place. The walk never stops at a finding, and judges every
 //! statement by the trust and policy that were in force at its index.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 
 use super::Identity;

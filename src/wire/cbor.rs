@@ -303,17 +303,23 @@ impl<'a> Reader<'a> {
     fn map_at(&mut self, depth: usize) -> Result<Value<'a>, Error> {
         let count = self.definite("a map", |d| d.map())?;
         let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut keys: Vec<(&[u8], usize)> = Vec::new();
         for _ in 0..count {
             let at = self.position();
             let key = self.value_at(depth + 1)?;
-            let spelt = self.decoder.input().get(at..self.position()).unwrap_or_default();
-            if !seen.insert(spelt) {
-                return Err(Error::DuplicateKey { at, key: key.to_string() });
-            }
+            keys.push((self.decoder.input().get(at..self.position()).unwrap_or_default(), at));
             entries.push((key, self.value_at(depth + 1)?));
         }
-        Ok(Value::Map(entries))
+        // Equal keys have equal spellings; sorting brings them together.
+        keys.sort_unstable();
+        let mut neighbours = keys.iter().zip(keys.iter().skip(1));
+        match neighbours.find(|((a, _), (b, _))| a == b) {
+            Some((_, (spelt, at))) => {
+                let key = Value::read(spelt).map_or_else(|_| "?".to_owned(), |key| key.to_string());
+                Err(Error::DuplicateKey { at: *at, key })
+            }
+            None => Ok(Value::Map(entries)),
+        }
     }
 
     /// A head that says how many items follow.

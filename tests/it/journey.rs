@@ -296,7 +296,7 @@ async fn keys_retire_and_their_receipts_stay() {
     let path = log.path();
     let outside = log.stop();
     let mut writer = Writer::open(&path, None, false).unwrap();
-    let id = service::rotate(&mut writer).unwrap();
+    let id = service::rotate(&mut writer, None).unwrap();
     drop(writer);
     let log = Log { service: start(&path).unwrap(), outside };
     let keys = log.service.keys();

@@ -1,5 +1,8 @@
 //! One binary for everything that is tested from outside.
 
+// A failed step of a helper is a failed test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
 /// The source itself: order of modules, purity, lengths, untested codes.
 mod tidy;
 
@@ -17,3 +20,6 @@ mod crash;
 
 /// A real process with a real socket, for the others.
 mod live;
+
+/// The command line as people and scripts meet it.
+mod cli;

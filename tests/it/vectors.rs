@@ -16,8 +16,8 @@ use capstan::wire::text;
 use capstan::wire::time::UnixSeconds;
 use serde_json::Value as Json;
 
-/// 2026-07-20T00:00:00Z: most certificates of the vectors are valid then.
-const NOW: UnixSeconds = UnixSeconds::new(1_784_505_600);
+/// 2026-07-01T00:00:00Z: most certificates of the vectors are valid then.
+const NOW: UnixSeconds = UnixSeconds::new(1_782_864_000);
 
 /// The folder of SCITT vectors, if there is one here.
 fn scitt() -> Option<PathBuf> {
@@ -150,7 +150,10 @@ fn one_statement_two_kinds_of_tree() {
     let trust = anchored_by(&parse(&statement))
         .with_log(any_log(key(&vector["ccf_receipt"]["ts_public_key_pem"])))
         .with_log(any_log(key(&both["our_receipt"]["ts_public_key_pem"])));
-    let signed = report(&statement, &trust, None);
+    // Its certificate lived from the 19th to the 29th of July.
+    let now = UnixSeconds::new(1_784_505_600);
+    let then = Evidence { trust: &trust, now, statement: None, payload: None, older: None };
+    let signed = verify(&statement, &then);
     assert!(is_yes(named(&signed, "signed")), "{signed:?}");
     for (receipt, said) in [
         (&vector["ccf_receipt"]["receipt_bytes_hex"], "CCF ledger"),

@@ -92,7 +92,9 @@ impl Certificate {
             subject: certificate
                 .subject()
                 .iter_attributes()
-                .filter_map(|a| Some((a.attr_type().to_id_string(), a.as_str().ok()?.to_owned())))
+                .filter_map(|a| {
+                    Some((dotted(a.attr_type().as_bytes()), a.as_str().ok()?.to_owned()))
+                })
                 .collect(),
             uris: select(|n| if let GeneralName::URI(t) = n { Some((*t).into()) } else { None }),
             dns_names: select(|n| {
@@ -155,15 +157,34 @@ fn purposes(usage: &ExtendedKeyUsage<'_>) -> Vec<String> {
     .into_iter()
     .filter(|(present, _)| *present)
     .map(|(_, oid)| oid.to_owned())
-    .chain(usage.other.iter().map(|oid| oid.to_id_string()))
+    .chain(usage.other.iter().map(|oid| dotted(oid.as_bytes())))
     .collect()
 }
 
 fn fulcio_issuer(certificate: &X509Certificate<'_>) -> Option<String> {
     let mut found =
-        certificate.extensions().iter().filter(|e| e.oid.to_id_string() == FULCIO_ISSUER);
+        certificate.extensions().iter().filter(|e| dotted(e.oid.as_bytes()) == FULCIO_ISSUER);
     match (found.next(), found.next()) {
         (Some(one), None) => std::str::from_utf8(one.value).ok().map(str::to_owned),
         _ => None,
     }
+}
+
+/// An object identifier in dotted form (X.690, 8.19). The parser's own
+/// spelling is wrong for first arcs above 2.47, which take two bytes. What is
+/// not an identifier comes out as text that equals none.
+pub(super) fn dotted(der: &[u8]) -> String {
+    let mut arcs: Vec<u128> = Vec::new();
+    let mut arc: u128 = 0;
+    for byte in der {
+        let Some(shifted) = arc.checked_mul(128) else { return "?".to_owned() };
+        arc = shifted + u128::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            arcs.push(std::mem::take(&mut arc));
+        }
+    }
+    let Some((first, rest)) = arcs.split_first() else { return "?".to_owned() };
+    let top = (first / 40).min(2);
+    let start = format!("{top}.{}", first - top * 40);
+    rest.iter().fold(start, |text, arc| format!("{text}.{arc}"))
 }

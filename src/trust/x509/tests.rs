@@ -336,3 +336,19 @@ fn chains_of_other_makers() {
         assert_eq!(code(trust.validate(&chain, at("2050"))), "x509-expired", "{file}");
     }
 }
+
+#[test]
+fn object_identifiers_in_dotted_form() {
+    let cases: [(&[u8], &str); 7] = [
+        (&[0x2b, 6, 1, 5, 5, 7, 3, 3], CODE_SIGNING),
+        (&[0x55, 29, 37, 0], "2.5.29.37.0"),
+        (&[0x88, 0x37], "2.999"),
+        (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d], "1.2.840.113549"),
+        (&[0x09], "0.9"),
+        (&[], "?"),
+        (&[0xff; 20], "?"),
+    ];
+    for (der, expected) in cases {
+        assert_eq!(certificate::dotted(der), expected);
+    }
+}

@@ -64,15 +64,21 @@ fn statements_sent_to_a_ledger() {
         found.push((name, answer(&bytes)));
     }
     found.sort();
+    // RFC 9052, 3.1: a critical label nobody here understands ("attestedsvc")
+    // is a reason to refuse, whatever else may verify.
     let expected = [
         ("cosesign1tool-scitt-a3be7e5.cose", "ok"),
-        ("css-attested-cosesign1-20250617.cose", "issuer-unknown"),
-        ("css-attested-cosesign1-20250812.cose", "issuer-unknown"),
-        ("css-attested-cosesign1-20250925.cose", "ok"),
-        ("css-attested-cosesign1-20260302.cose", "issuer-unknown"),
+        ("css-attested-cosesign1-20250617.cose", "crit-unknown"),
+        ("css-attested-cosesign1-20250812.cose", "crit-unknown"),
+        ("css-attested-cosesign1-20250925.cose", "crit-unknown"),
+        ("css-attested-cosesign1-20260302.cose", "crit-unknown"),
         ("cts-hashv-cwtclaims-b64url.cose", "ok"),
         ("manifest.spdx.json.sha384.digest.cose", "ok"),
     ];
     let expected: Vec<_> = expected.map(|(n, c)| (n.to_owned(), c)).into();
     assert_eq!(found, expected);
+    // Receipts of other logs may be there before ours, and dates under tag 1.
+    let prefilled = parse(&read(&folder.join("cts-hashv-cwtclaims-b64url.cose")));
+    assert_eq!(attached(&prefilled).unwrap().len(), 1);
+    assert_eq!(prefilled.header().claims.issued_at, Some(UnixSeconds::new(1_724_186_280)));
 }

@@ -1,0 +1,409 @@
+//! The command line as people and scripts meet it: exit codes, what goes to
+//! which stream, and files on disk.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/open.toml");
+
+/// A directory in which nobody is trusted, and the program.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
+        command.args(line.split_whitespace()).current_dir(self.0.path());
+        command.env("HOME", self.0.path()).env_remove("XDG_CONFIG_HOME");
+        command.env_remove("XDG_STATE_HOME").env_remove("CAPSTAN_TRUST").stdin(Stdio::null());
+        command.env_remove("CAPSTAN_VECTORS");
+        command
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// Runs, checks the exit code, gives standard output.
+    fn expect(&self, exit: i32, line: &str) -> String {
+        let output = self.run(line);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit), "capstan {line}\n{stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, exit: i32, line: &str) -> serde_json::Value {
+        let out = self.expect(exit, line);
+        assert_eq!(out.lines().count(), 1, "capstan {line}: one object on one line");
+        let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert!(value.is_object(), "capstan {line}");
+        value
+    }
+
+    fn seal(&self, name: &str) {
+        if !self.path("agent.key").exists() {
+            self.expect(0, "keygen --output agent.key");
+        }
+        std::fs::write(self.path("payload.json"), "{\"action\":\"refund\"}").unwrap();
+        let flags = "--key agent.key --content-type application/json --iss https://a.example";
+        self.expect(0, &format!("seal payload.json {flags} --sub {name} --output {name}.cose"));
+    }
+
+    fn init(&self) {
+        self.expect(0, &format!("init --data log --name log.example --policy {OPEN}"));
+    }
+
+    /// Starts a log and waits until it says where it listens.
+    fn start(&self, line: &str) -> Running {
+        let mut command = self.command(line);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = child.unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let url = first.trim().strip_prefix("listening on ").unwrap().to_owned();
+        Running { child, url }
+    }
+}
+
+struct Running {
+    child: Child,
+    url: String,
+}
+
+impl Running {
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
+    fn stop(mut self) {
+        self.signal("-TERM");
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+#[test]
+fn exit_codes_are_a_contract() {
+    let desk = Desk::new();
+    desk.seal("one");
+    std::fs::write(desk.path("bad.cose"), "garbage").unwrap();
+    std::fs::write(desk.path("bad.toml"), "lissten = 1\n").unwrap();
+    let rows = [
+        (0, "--version"),
+        (0, "verify one.cose"),
+        (0, "inspect one.cose"),
+        (0, "inspect one.cose --raw"),
+        (0, "config print --default"),
+        (0, "config check"),
+        (0, "completions bash"),
+        (0, "man pages"),
+        (0, "trust show"),
+        (1, "verify bad.cose"),
+        (1, "verify one.cose bad.cose"),
+        (1, "verify bad.cose nowhere.cose"),
+        (1, "keygen --output agent.key"),
+        (1, "config check --config bad.toml"),
+        (1, "health --url http://127.0.0.1:1"),
+        (2, ""),
+        (2, "verify"),
+        (2, "frobnicate"),
+        (2, "verify nowhere.cose"),
+        (2, "verify one.cose --trust nowhere.toml"),
+        (2, "verify one.cose --older 3:abc"),
+        (2, "inspect bad.cose"),
+        (2, "init --data log"),
+        (2, "init --name log.example"),
+        (2, "serve"),
+        (2, "serve --data nowhere"),
+        (2, "fsck --data nowhere"),
+        (2, "config check --config nowhere.toml"),
+        (2, "register one.cose --url http://127.0.0.1:1"),
+        (2, "register one.cose --url ftp://127.0.0.1"),
+        (2, "audit http://127.0.0.1:1"),
+        (2, "prove --from 1 --url http://127.0.0.1:1"),
+    ];
+    for (exit, line) in rows {
+        let output = desk.run(line);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit), "capstan {line}\n{stderr}");
+        if exit == 2 {
+            assert!(output.stdout.is_empty(), "capstan {line} prints errors to stderr");
+            assert!(!stderr.is_empty(), "capstan {line} says why");
+        }
+    }
+}
+
+#[test]
+fn help_fits_a_screen_and_every_verb_shows_an_example() {
+    let desk = Desk::new();
+    let help = desk.expect(0, "--help");
+    let listed = help.lines().skip_while(|l| *l != "Commands:").skip(1);
+    let verbs: Vec<&str> = listed
+        .take_while(|l| !l.is_empty())
+        .filter_map(|l| l.split_whitespace().next())
+        .filter(|verb| *verb != "help")
+        .collect();
+    assert_eq!(verbs.len(), 17);
+    let nested = ["key rotate", "trust add", "trust show", "config print", "config check"];
+    let single = verbs.into_iter().filter(|verb| !["key", "trust", "config"].contains(verb));
+    for verb in single.chain(nested) {
+        let help = desk.expect(0, &format!("{verb} -h"));
+        assert!(help.lines().count() <= 36, "{verb} -h is too long");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{verb} -h is too wide");
+        assert!(help.contains("Example: capstan "), "{verb} -h has no example");
+    }
+}
+
+#[test]
+fn json_is_one_object_whatever_happens() {
+    let desk = Desk::new();
+    desk.seal("one");
+    std::fs::write(desk.path("bad.cose"), "garbage").unwrap();
+    desk.init();
+    let rows = [
+        (0, "verify one.cose --json", "ok"),
+        (1, "verify bad.cose --json", "not-sign1"),
+        (1, "verify one.cose bad.cose --json", "not-sign1"),
+        (2, "verify nowhere.cose --json", "unreadable"),
+        (2, "register one.cose --url http://127.0.0.1:1 --json", "failed"),
+        (1, "init --data log --name log.example --json", "store-exists"),
+        (0, "fsck --data log --json", "ok"),
+        (2, "fsck --data nowhere --json", "store-not-found"),
+    ];
+    for (exit, line, code) in rows {
+        assert_eq!(desk.json(exit, line)["code"], code, "capstan {line}");
+    }
+    let report = desk.json(0, "verify one.cose --json");
+    assert_eq!(report["ok"], true);
+    assert_eq!(report["file"], "one.cose");
+    assert_eq!(report["checks"][0]["check"], "signed");
+    assert!(report["warnings"].is_array() && report["not_shown"].is_array());
+    let many = desk.json(1, "verify one.cose bad.cose --json");
+    assert_eq!(many["files"].as_array().unwrap().len(), 2);
+    assert_eq!(desk.json(0, "inspect one.cose --json")["issuer"], "https://a.example");
+}
+
+#[test]
+fn private_keys_are_private_and_never_replaced() {
+    let desk = Desk::new();
+    for algorithm in ["ES256", "ES384", "Ed25519"] {
+        let file = format!("{algorithm}.key");
+        let thumbprint = desk.expect(0, &format!("keygen --alg {algorithm} --output {file}"));
+        assert_eq!(thumbprint.lines().next().unwrap().len(), 64);
+        let mode = std::fs::metadata(desk.path(&file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let before = std::fs::read(desk.path(&file)).unwrap();
+        desk.expect(1, &format!("keygen --output {file}"));
+        assert_eq!(std::fs::read(desk.path(&file)).unwrap(), before);
+        let public = std::fs::read_to_string(desk.path(&format!("{file}.pub"))).unwrap();
+        assert!(public.starts_with("-----BEGIN PUBLIC KEY-----"));
+    }
+    let loose = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(desk.path("ES256.key"), loose).unwrap();
+    std::fs::write(desk.path("p"), "x").unwrap();
+    desk.expect(2, "seal p --key ES256.key --content-type text/plain --iss i --sub s");
+}
+
+#[test]
+fn a_pinned_key_decides_offline() {
+    let desk = Desk::new();
+    desk.seal("one");
+    desk.expect(0, "keygen --output other.key");
+    let rows = [
+        (0, "verify one.cose --issuer-key agent.key.pub", "pinned in the trust file"),
+        (1, "verify one.cose --issuer-key other.key.pub", "signature-invalid"),
+        (0, "verify one.cose", "self-certified"),
+    ];
+    for (exit, line, said) in rows {
+        let out = desk.expect(exit, line);
+        assert!(out.contains(said), "capstan {line}: {out}");
+        assert!(out.contains("not shown by this"), "{out}");
+    }
+}
+
+#[test]
+fn a_log_is_made_once_and_checks_out() {
+    let desk = Desk::new();
+    desk.init();
+    let key = std::fs::read_dir(desk.path("log/keys")).unwrap().count();
+    desk.expect(1, &format!("init --data log --name other.example --policy {OPEN}"));
+    assert_eq!(std::fs::read_dir(desk.path("log/keys")).unwrap().count(), key);
+    assert!(desk.expect(0, "fsck --data log").starts_with("yes  2 statements by 1 issuer"));
+    assert!(desk.expect(0, "config print --data log").contains("checkpoint.interval_ms"));
+}
+
+/// The whole road: register, believe, verify, audit, rotate, roll back.
+#[test]
+fn a_statement_is_registered_verified_and_audited() {
+    let desk = Desk::new();
+    desk.init();
+    desk.seal("one");
+    desk.seal("two");
+    let log = desk.start("serve --data log --listen 127.0.0.1:0");
+    let url = log.url.clone();
+    desk.expect(2, "fsck --data log");
+    let done = desk.json(0, &format!("register one.cose --url {url} --receipt one.receipt --json"));
+    assert_eq!(done["index"], 2);
+    desk.expect(3, "verify one.transparent.cose");
+    desk.expect(2, &format!("trust add {url} --trust trust.toml"));
+    desk.expect(0, &format!("trust add {url} --trust trust.toml --yes"));
+    desk.expect(0, &format!("trust add {url} --trust trust.toml --yes"));
+    let trust = std::fs::read_to_string(desk.path("trust.toml")).unwrap();
+    assert_eq!(trust.matches("[[log]]").count(), 1);
+    let seen = desk.expect(0, "verify one.transparent.cose --trust trust.toml");
+    assert!(seen.contains("https://log.example #2"), "{seen}");
+    desk.expect(0, "verify one.receipt --statement one.cose --trust trust.toml");
+    desk.expect(1, "verify one.receipt --statement two.cose --trust trust.toml");
+    desk.expect(3, "verify one.receipt --trust trust.toml");
+    wait_until_healthy(&desk, &url);
+    desk.expect(0, &format!("audit {url} --state audit.json"));
+
+    desk.expect(0, &format!("register one.cose two.cose --url {url} --output both"));
+    desk.expect(0, "verify both/two.transparent.cose --trust trust.toml");
+    let id = done["id"].as_str().unwrap();
+    desk.expect(0, &format!("prove {id} --url {url} --output fresh.receipt"));
+    desk.expect(0, "verify fresh.receipt --statement one.cose --trust trust.toml");
+    desk.expect(1, &format!("prove {} --url {url} --output no", "0".repeat(64)));
+    desk.expect(0, &format!("prove --from 3 --to 4 --url {url} --output growth.receipt"));
+    desk.expect(3, "verify growth.receipt --trust trust.toml");
+    log.stop();
+
+    let audited: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(desk.path("audit.json")).unwrap()).unwrap();
+    std::fs::write(desk.path("older"), audited["note"].as_str().unwrap()).unwrap();
+    desk.expect(0, "verify older --trust trust.toml");
+    desk.expect(0, "verify growth.receipt --older older --trust trust.toml");
+    rotate_and_roll_back(&desk);
+}
+
+fn rotate_and_roll_back(desk: &Desk) {
+    copy(&desk.path("log"), &desk.path("old"));
+    desk.expect(0, "key rotate --data log");
+    desk.expect(0, "fsck --data log");
+    let log = desk.start("serve --data log --listen 127.0.0.1:0");
+    desk.seal("three");
+    desk.expect(1, &format!("register three.cose --url {} --trust trust.toml", log.url));
+    desk.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
+    desk.expect(0, &format!("register three.cose --url {} --trust trust.toml", log.url));
+    for old_and_new in ["one", "three"] {
+        desk.expect(0, &format!("verify {old_and_new}.transparent.cose --trust trust.toml"));
+    }
+    wait_until_healthy(desk, &log.url);
+    desk.expect(0, &format!("audit {} --state audit.json", log.url));
+    log.stop();
+
+    std::fs::rename(desk.path("log"), desk.path("newer")).unwrap();
+    copy(&desk.path("old"), &desk.path("log"));
+    let refused = desk.run("serve --data log --listen 127.0.0.1:0");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(refused.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--read-only"));
+    assert_eq!(desk.json(1, "fsck --data log --json")["code"], "rolled-back");
+    let log = desk.start("serve --data log --listen 127.0.0.1:0 --read-only");
+    let forked = desk.run(&format!("audit {} --state audit.json", log.url));
+    let said = String::from_utf8_lossy(&forked.stderr).into_owned();
+    assert_eq!(forked.status.code(), Some(1), "{said}");
+    assert!(said.contains("before:") && said.contains("now:"), "{said}");
+}
+
+/// Healthy means that a checkpoint is out.
+fn wait_until_healthy(desk: &Desk, url: &str) {
+    let healthy = || desk.run(&format!("health --url {url}")).status.code() == Some(0);
+    let tries = (0..100).find(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        healthy()
+    });
+    assert!(tries.is_some(), "the log did not become healthy");
+    // A checkpoint may be one interval behind.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+}
+
+#[test]
+fn a_reload_takes_what_is_good_and_keeps_the_old_otherwise() {
+    let desk = Desk::new();
+    desk.init();
+    desk.seal("one");
+    desk.seal("two");
+    let log = desk.start("serve --data log --listen 127.0.0.1:0");
+    desk.expect(0, &format!("register one.cose --url {}", log.url));
+    let closed = include_str!("../../policy/issuers.toml");
+    std::fs::write(desk.path("log/policy.toml"), closed).unwrap();
+    log.signal("-HUP");
+    let refused = (0..50).find(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        desk.run(&format!("register two.cose --url {}", log.url)).status.code() == Some(1)
+    });
+    // The first try may have come before the reload, and a statement that is
+    // logged stays logged; a new one is refused for certain.
+    desk.seal("three");
+    let output = desk.run(&format!("register three.cose --url {}", log.url));
+    assert_eq!(output.status.code(), Some(1), "{refused:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("policy"));
+    log.stop();
+    desk.expect(0, "fsck --data log");
+}
+
+#[test]
+fn dev_leaves_nothing_behind_and_its_receipts_warn() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.path("tmp")).unwrap();
+    let mut command = desk.command("dev --listen 127.0.0.1:0");
+    let child = command.env("TMPDIR", desk.path("tmp")).stdout(Stdio::piped());
+    let mut child = child.stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    stdout.read_line(&mut first).unwrap();
+    let url = first.trim().strip_prefix("listening on ").unwrap().to_owned();
+    let log = Running { child, url };
+    assert_eq!(std::fs::read_dir(desk.path("tmp")).unwrap().count(), 1);
+    desk.seal("one");
+    let done = desk.json(0, &format!("register one.cose --url {} --json", log.url));
+    assert_eq!(done["index"], 4, "policy, trust and two samples came before");
+    desk.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
+    let report = desk.expect(0, "verify one.transparent.cose --trust trust.toml");
+    assert!(report.contains("development log"), "{report}");
+    log.stop();
+    let mut rest = String::new();
+    stdout.read_line(&mut rest).unwrap();
+    assert_eq!(rest, "", "exactly one line on standard output");
+    assert_eq!(std::fs::read_dir(desk.path("tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let desk = Desk::new();
+    let mut child = desk.command("config print --default").stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
