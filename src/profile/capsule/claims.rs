@@ -17,6 +17,17 @@ pub(super) const DECISION_ID: &str = "capsule_decision_id";
 /// The `capsule_*` set; the profile closes it.
 const CLOSED_SET: [&str; 3] = [STATEMENT_TYPE, ACTION_TYPE, DECISION_ID];
 
+/// The codes of a header that does not belong to its payload. All are errors.
+pub const BINDING: [&str; 7] = [
+    "action_type_mismatch",
+    "claim_not_text",
+    "decision_id_mismatch",
+    "issuer_not_developer",
+    "statement_type_mismatch",
+    "statement_type_missing",
+    "subject_mismatch",
+];
+
 /// What every subject of the profile starts with.
 pub const SUBJECT_PREFIX: &str = "urn:agent-action-capsule:";
 

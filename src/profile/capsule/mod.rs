@@ -18,7 +18,7 @@ mod payload;
 mod produce;
 mod strict;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod vocabulary;
 
 use crate::envelope::Header;
@@ -30,7 +30,7 @@ use crate::wire::time::UnixSeconds;
 
 pub use assurance::{AttestationMode, Derived, EffectMode, LedgerMode};
 pub use check::Class1;
-pub use claims::{SUBJECT_PREFIX, subject};
+pub use claims::{BINDING, SUBJECT_PREFIX, subject};
 pub use class2::{Class2, Evidence, Manifest, ManifestError, class2};
 pub use describe::{Attachments, Error as DescriptionError};
 pub use id::CapsuleIdRecord;
