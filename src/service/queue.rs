@@ -55,8 +55,8 @@ impl Ticket {
         self.admitted.statement().id()
     }
 
-    pub(super) fn canonical(&self) -> Vec<u8> {
-        self.admitted.statement().canonical().to_vec()
+    pub(super) fn canonical(&self) -> &[u8] {
+        self.admitted.statement().canonical()
     }
 
     pub(super) fn into_statement(self) -> Option<Authentic> {
@@ -204,7 +204,7 @@ impl Queue {
 /// How long the writer waits for company after a batch that had some. One
 /// head costs a signature, its verification and a sync, about 0.2 ms: on a
 /// fast disk batches of three would spend more on heads than on statements.
-const LINGER: std::time::Duration = std::time::Duration::from_micros(500);
+const LINGER: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// The receiving side.
 struct Thread {

@@ -92,7 +92,7 @@ impl Service {
             let entry = Entry { id: ticket.id(), index: placed.index };
             let Some(path) = &placed.path else { return Ok(self.again(entry)?) };
             let canonical = ticket.canonical();
-            let receipt = self.release(&placed.snapshot, &entry, path, &canonical)?;
+            let receipt = self.release(&placed.snapshot, &entry, path, canonical)?;
             return Ok(Registered { entry, receipt, known: false });
         }
     }
