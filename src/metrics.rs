@@ -54,6 +54,8 @@ table! {
         "Free bytes on the disk of the data directory";
     READ_ONLY: "gauge" "capstan_read_only" []
         "1 while the log refuses to write, 0 while it writes";
+    RELOAD_FAILED: "gauge" "capstan_reload_failed" []
+        "1 while the policy or trust file cannot be used and the old rules stay in force";
     SELF_AUDIT_FAILURES: "counter" "capstan_self_audit_failures" []
         "Receipts or heads of this log that failed its own verification; must stay 0";
     HTTP_REQUESTS: "counter" "capstan_http_requests" ["route", "method", "status"]
@@ -143,6 +145,7 @@ struct Inner {
     queue_bytes: Level,
     disk_free: Level,
     read_only: Level,
+    reload_failed: Level,
     self_audit_failures: Counter,
     http_requests: Family<Answer, Counter>,
     rate_limited: Counter,
@@ -173,6 +176,7 @@ impl Metrics {
             queue_bytes: register(r, &QUEUE_BYTES, Level::default()),
             disk_free: register(r, &DISK_FREE, Level::default()),
             read_only: register(r, &READ_ONLY, Level::default()),
+            reload_failed: register(r, &RELOAD_FAILED, Level::default()),
             self_audit_failures: register(r, &SELF_AUDIT_FAILURES, Counter::default()),
             http_requests: register(r, &HTTP_REQUESTS, Family::default()),
             rate_limited: register(r, &RATE_LIMITED, Counter::default()),
@@ -219,6 +223,11 @@ impl Metrics {
     /// The log stopped writing, or writes again.
     pub fn read_only(&self, yes: bool) {
         self.0.read_only.set(u64::from(yes));
+    }
+
+    /// A changed policy or trust file could not be used, or can be again.
+    pub fn reload_failed(&self, yes: bool) {
+        self.0.reload_failed.set(u64::from(yes));
     }
 
     /// The log failed its own verification.

@@ -14,11 +14,14 @@ mod init;
 mod inspect;
 mod key;
 mod keygen;
+mod outbox;
 mod output;
 mod packaging;
+mod policy;
 mod prove;
 mod raw;
 mod register;
+mod replay;
 mod report;
 mod seal;
 mod serve;
@@ -62,8 +65,13 @@ enum Verb {
     Serve(serve::Args),
     /// Make a key to sign statements with
     Keygen(keygen::Args),
-    /// Sign a payload: it becomes a Signed Statement
+    /// Sign an action as a Capsule, or any payload as it is
     Seal(seal::Args),
+    /// Seal and register; what cannot be sent waits in the outbox
+    Record(outbox::RecordArgs),
+    /// What waits to be registered
+    #[command(subcommand)]
+    Outbox(outbox::Verb),
     /// Register statements and keep their receipts
     Register(register::Args),
     /// Say what files prove, without any network
@@ -74,6 +82,11 @@ enum Verb {
     Prove(prove::Args),
     /// Recompute a log on this machine from its bytes
     Fsck(fsck::Args),
+    /// Make every decision of a log again, from the log alone
+    Replay(replay::Args),
+    /// Work on the registration policy
+    #[command(subcommand)]
+    Policy(policy::Verb),
     /// Check from outside that a log only grows
     Audit(audit::Args),
     /// Work on the service key
@@ -119,8 +132,12 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Key(verb) => key::run(&verb, out),
         Verb::Keygen(args) => keygen::run(&args, out),
         Verb::Man(args) => packaging::man(&args, out),
+        Verb::Outbox(verb) => on_network(outbox::run(&verb, out)),
+        Verb::Policy(verb) => policy::run(&verb, out),
         Verb::Prove(args) => on_network(prove::run(&args, out)),
+        Verb::Record(args) => on_network(outbox::record(&args, out)),
         Verb::Register(args) => on_network(register::run(&args, out)),
+        Verb::Replay(args) => replay::run(&args, out),
         Verb::Seal(args) => seal::run(&args, out),
         Verb::Serve(args) => on_network(serve::run(&args, out)),
         Verb::Trust(trust::Verb::Add(args)) => on_network(trust::add(&args, out)),

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::{Answer, output};
-use crate::verify::{Check, Outcome, Report};
+use crate::profile::Finding;
+use crate::verify::{CapsuleReport, Check, Outcome, Report};
 
 /// What one file proves. A file that cannot be read has an error instead.
 #[derive(Serialize)]
@@ -18,6 +19,8 @@ pub(super) struct FileReport {
     warnings: Vec<String>,
     not_shown: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    capsule: Option<Capsule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
 }
 
@@ -27,6 +30,56 @@ struct CheckReport {
     ok: Option<bool>,
     code: &'static str,
     detail: String,
+}
+
+/// A Capsule as Class 1 and, with a manifest, Class 2 see it.
+#[derive(Serialize)]
+struct Capsule {
+    ok: Option<bool>,
+    capsule_id: Option<String>,
+    attestation_mode: Option<&'static str>,
+    effect_mode: Option<&'static str>,
+    ledger_mode: Option<&'static str>,
+    findings: Vec<FindingReport>,
+}
+
+#[derive(Serialize)]
+struct FindingReport {
+    check: Option<u8>,
+    code: &'static str,
+    severity: &'static str,
+    gating: bool,
+    at: String,
+    detail: String,
+}
+
+impl Capsule {
+    fn new(report: &CapsuleReport) -> Self {
+        let class1 = &report.class1;
+        let class2 = report.class2.iter().flat_map(|result| &result.findings);
+        let all = class1.findings.iter().chain(&report.noticed).chain(class2);
+        Self {
+            ok: class1.ok,
+            capsule_id: report.record.capsule_id(),
+            attestation_mode: class1.derived.map(|derived| derived.attestation.name()),
+            effect_mode: class1.derived.map(|derived| derived.effect.name()),
+            ledger_mode: class1.derived.map(|derived| derived.ledger.name()),
+            findings: all.map(FindingReport::new).collect(),
+        }
+    }
+}
+
+impl FindingReport {
+    fn new(finding: &Finding) -> Self {
+        Self {
+            check: finding.check,
+            code: finding.code,
+            severity: finding.severity.name(),
+            gating: finding.gating,
+            at: finding.at.clone(),
+            detail: finding.detail.clone(),
+        }
+    }
 }
 
 /// One object, whether one file was asked about or many.
@@ -53,6 +106,7 @@ impl FileReport {
             checks: report.checks.into_iter().map(check).collect(),
             warnings: report.warnings,
             not_shown: report.not_shown,
+            capsule: report.capsule.as_ref().map(Capsule::new),
             error: None,
         }
     }
@@ -66,6 +120,7 @@ impl FileReport {
             checks: Vec::new(),
             warnings: Vec::new(),
             not_shown: Vec::new(),
+            capsule: None,
             error: Some(output::chain(error)),
         }
     }

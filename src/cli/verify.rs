@@ -10,6 +10,7 @@ use super::report::{self, FileReport};
 use super::{Answer, Stop, files};
 use crate::checkpoint::SignedCheckpoint;
 use crate::envelope::SignedStatement;
+use crate::profile::capsule::{self, Manifest};
 use crate::service::now;
 use crate::trust::{TrustAnchors, TrustedLog};
 use crate::verify::{ANY_LOG, Evidence, Report, verify};
@@ -40,6 +41,12 @@ pub(super) struct Args {
     /// A key to believe for whoever the statement names as issuer
     #[arg(long, value_name = "FILE")]
     issuer_key: Option<PathBuf>,
+    /// The producer's constraint manifest, TOML or JSON
+    #[arg(long, value_name = "FILE", requires = "evidence")]
+    manifest: Option<PathBuf>,
+    /// A folder of evidence: JSON files, found by digest
+    #[arg(long, value_name = "DIR", requires = "manifest")]
+    evidence: Option<PathBuf>,
 }
 
 /// What stays the same for every file.
@@ -49,6 +56,7 @@ struct Context {
     payload: Option<Vec<u8>>,
     older: Option<Digest>,
     issuer_key: Option<crate::key::PublicKey>,
+    manifest: Option<(Manifest, Vec<capsule::Evidence>)>,
 }
 
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
@@ -76,7 +84,29 @@ fn context(args: &Args) -> anyhow::Result<Context> {
         payload: read(&args.payload)?,
         older: args.older.as_deref().map(older_root).transpose()?,
         issuer_key: args.issuer_key.as_deref().map(files::public_key).transpose()?,
+        manifest: match (&args.manifest, &args.evidence) {
+            (Some(manifest), Some(folder)) => Some((manifest_at(manifest)?, evidence(folder)?)),
+            _ => None,
+        },
     })
+}
+
+fn manifest_at(path: &Path) -> anyhow::Result<Manifest> {
+    let text = files::read_text(path)?;
+    Manifest::parse(&text).with_context(|| path.display().to_string())
+}
+
+/// Every JSON file of a folder, by name.
+fn evidence(folder: &Path) -> anyhow::Result<Vec<capsule::Evidence>> {
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut paths = entries.map(|e| Ok(e?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|ext| ext == "json"));
+    paths.sort();
+    let file = |path: &PathBuf| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(capsule::Evidence { name, bytes: files::read(path)? })
+    };
+    paths.iter().map(file).collect()
 }
 
 /// `SIZE:ROOT`, or the root in a checkpoint the user holds.
@@ -116,5 +146,9 @@ fn judge(bytes: &[u8], context: &Context) -> Report {
         payload: context.payload.as_deref(),
         older: context.older,
     };
-    verify(bytes, &evidence)
+    let report = verify(bytes, &evidence);
+    match &context.manifest {
+        Some((manifest, evidence)) => report.with_manifest(manifest, evidence),
+        None => report,
+    }
 }

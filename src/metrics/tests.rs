@@ -13,6 +13,7 @@ fn busy() -> Metrics {
     clone.queued(3, 4096);
     clone.disk_free(1 << 40);
     clone.read_only(true);
+    clone.reload_failed(true);
     clone.self_audit_failed();
     clone.answered("/entries/{id}", "GET", 200);
     clone.answered("/entries/{id}", "BREW", 405);
@@ -41,6 +42,7 @@ fn every_verb_moves_its_number() {
         "capstan_queue_bytes 4096",
         "capstan_disk_free_bytes 1099511627776",
         "capstan_read_only 1",
+        "capstan_reload_failed 1",
         "capstan_self_audit_failures_total 1",
         "capstan_http_requests_total{route=\"/entries/{id}\",method=\"GET\",status=\"200\"} 1",
         "capstan_http_requests_total{route=\"/entries/{id}\",method=\"other\",status=\"405\"} 1",

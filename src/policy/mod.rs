@@ -11,6 +11,7 @@ mod condition;
 mod explain;
 mod facts;
 mod file;
+mod history;
 #[cfg(feature = "rego")]
 mod rego;
 mod rule;
@@ -26,6 +27,7 @@ pub use cases::{Cases, Outcome as CaseOutcome};
 pub use explain::{ConditionTrace, Refusal, RuleTrace};
 pub use facts::Facts;
 pub use file::Error;
+pub use history::{Earlier, History, Memory, RECORDS_MAX, SUPERSEDES_MAX};
 pub use rule::Rule;
 
 use case::Case;
@@ -114,22 +116,25 @@ impl Policy {
         if let Record::Control(control) = &read.record {
             return Decision::Refuse(Refusal::reserved(&self.name, control.content_type()));
         }
-        let case = Case::new(&statement, read, facts);
-        let refused = self.refuse.iter().any(|rule| rule.holds(&case));
-        if !refused && self.allow.iter().any(|rule| rule.holds(&case)) {
+        if self.admits(&statement, read, facts) {
             return Decision::Admit(Box::new(Admitted { statement }));
         }
-        Decision::Refuse(Refusal::new(&self.name, self.trace(&case)))
+        Decision::Refuse(Refusal::new(&self.name, self.explain(&statement, read, facts)))
+    }
+
+    /// The same question without the proof: for those who only ask.
+    pub fn admits(&self, statement: &Authentic, read: &Read, facts: &Facts) -> bool {
+        let case = Case::new(statement, read, facts);
+        !matches!(read.record, Record::Control(_))
+            && !self.refuse.iter().any(|rule| rule.holds(&case))
+            && self.allow.iter().any(|rule| rule.holds(&case))
     }
 
     /// Every rule and condition, whatever comes of it.
     pub fn explain(&self, statement: &Authentic, read: &Read, facts: &Facts) -> Vec<RuleTrace> {
-        self.trace(&Case::new(statement, read, facts))
-    }
-
-    fn trace(&self, case: &Case<'_>) -> Vec<RuleTrace> {
-        let refuse = self.refuse.iter().map(|rule| rule.trace(case, true));
-        refuse.chain(self.allow.iter().map(|rule| rule.trace(case, false))).collect()
+        let case = Case::new(statement, read, facts);
+        let refuse = self.refuse.iter().map(|rule| rule.trace(&case, true));
+        refuse.chain(self.allow.iter().map(|rule| rule.trace(&case, false))).collect()
     }
 
     /// Admits a control statement of the log itself: signed under its own

@@ -139,6 +139,7 @@ impl Service {
         };
         let failed = outcome.is_err();
         self.reload_failed.store(failed, std::sync::atomic::Ordering::Relaxed);
+        self.metrics.reload_failed(failed);
         outcome
     }
 

@@ -6,6 +6,7 @@
 //! runs it at its own pace. Everything a reader needs comes from the last
 //! `Snapshot`, so reads never wait for the writer.
 
+mod catalog;
 mod clock;
 mod control;
 mod error;
@@ -16,7 +17,9 @@ mod proof;
 mod publish;
 mod queue;
 mod rate;
+mod refusals;
 mod register;
+mod replay;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -37,6 +40,7 @@ use crate::store::Store;
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 
+pub use catalog::NOT_PROOF;
 pub use clock::now;
 pub use control::{Error as ControlError, rotate};
 pub use error::{Fault, Rejected};
@@ -46,7 +50,9 @@ pub use proof::Whereabouts;
 pub use publish::keep_publishing;
 pub use queue::{QueueLimits, Ticket};
 pub use rate::Buckets;
+pub use refusals::{Refused, refusals};
 pub use register::{Entry, Prepared, Registered};
+pub use replay::{Differs, ReplayOptions, Replayed, replay};
 pub use writer::{Error as CommitError, Writer};
 
 /// A running log.
@@ -61,6 +67,7 @@ pub struct Service {
     issuer_rate: Buckets<String>,
     read_only: AtomicBool,
     reload_failed: AtomicBool,
+    refusals: refusals::Ring,
     metrics: Metrics,
 }
 

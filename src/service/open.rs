@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 
 use super::control::{self, read_files};
 use super::queue::{Queue, QueueLimits};
+use super::refusals::Ring;
 use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
 use crate::checkpoint::{SignedCheckpoint, VerifierKey};
 use crate::config::Config;
@@ -265,6 +266,7 @@ pub fn open(
         issuer_rate: Buckets::new(),
         read_only: AtomicBool::new(false),
         reload_failed: AtomicBool::new(false),
+        refusals: Ring::new(path),
         queue: Queue::start(writer, options.queue, metrics.clone()),
         options,
         metrics,

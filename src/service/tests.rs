@@ -15,14 +15,14 @@ use crate::key::Algorithm;
 use crate::profile::Control;
 use crate::wire::digest::Digest;
 
-const OPEN: &str = include_str!("../../policy/open.toml");
+pub(super) const OPEN: &str = include_str!("../../policy/open.toml");
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options { min_free_bytes: 0, ..Options::from_config(&Config::default()) }
 }
 
 /// A new log with this policy, open.
-fn log_with(policy: &str, options: Options) -> (TempDir, Arc<Service>) {
+pub(super) fn log_with(policy: &str, options: Options) -> (TempDir, Arc<Service>) {
     let outside = tempfile::tempdir().unwrap();
     let path = outside.path().join("data");
     init(&path, "log.example", policy, Algorithm::Es256).unwrap();
@@ -30,16 +30,16 @@ fn log_with(policy: &str, options: Options) -> (TempDir, Arc<Service>) {
     (outside, service)
 }
 
-fn data(outside: &TempDir) -> std::path::PathBuf {
+pub(super) fn data(outside: &TempDir) -> std::path::PathBuf {
     outside.path().join("data")
 }
 
-fn statement(payload: &[u8]) -> Vec<u8> {
+pub(super) fn statement(payload: &[u8]) -> Vec<u8> {
     let key = es256();
     Sketch::self_certified(&key).payload(payload).sign(&key)
 }
 
-fn code<T>(result: Result<T, Rejected>) -> &'static str {
+pub(super) fn code<T>(result: Result<T, Rejected>) -> &'static str {
     result.map_or_else(|e| e.code(), |_| "ok")
 }
 

@@ -9,6 +9,7 @@
 //! DATA/policy.toml  the registration policy
 //! DATA/trust.toml   whom the log believes
 //! DATA/capstan.toml settings
+//! DATA/refusals.jsonl  the last refusals; no part of the log
 //! DATA/checkpoint   the last published checkpoint
 //! DATA.guard        the last signed head, outside what a backup restores
 //! ```

@@ -34,5 +34,6 @@ pub(super) fn report(note: &SignedCheckpoint, evidence: &Evidence<'_>) -> Report
         checks: vec![check],
         warnings: Vec::new(),
         not_shown: vec!["that the log shows everybody the same checkpoint"],
+        capsule: None,
     }
 }

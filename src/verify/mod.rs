@@ -4,6 +4,7 @@
 //! or consistency receipt, and whom to believe. Out: a `Report`. It never
 //! opens a socket or a file, and never asks what time it is.
 
+mod capsule;
 mod checkpoint;
 mod error;
 mod receipt;
@@ -19,6 +20,7 @@ use crate::trust::TrustAnchors;
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
+pub use capsule::CapsuleReport;
 pub use error::Error;
 pub use receipt::{EntryRule, Extended, Included, Memo, consistency, inclusion};
 pub use report::{Check, Outcome, Report};
@@ -94,6 +96,7 @@ fn bare_receipt_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
         checks: vec![check],
         warnings,
         not_shown: vec!["who signed the statement (verify the statement itself)"],
+        capsule: None,
     }
 }
 
@@ -120,6 +123,7 @@ fn growth_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
         checks: vec![check],
         warnings: Vec::new(),
         not_shown: vec!["which statements were added in between"],
+        capsule: None,
     }
 }
 
@@ -139,5 +143,5 @@ fn unknown_log(check: &'static str, log: &str) -> Check {
 
 fn malformed(artefact: &'static str, code: &'static str, detail: String) -> Report {
     let checks = vec![Check::no("readable", code, detail)];
-    Report { artefact, checks, warnings: Vec::new(), not_shown: Vec::new() }
+    Report { artefact, checks, warnings: Vec::new(), not_shown: Vec::new(), capsule: None }
 }

@@ -1,5 +1,7 @@
 //! What was checked, what came out, and what it does not show.
 
+use super::capsule::CapsuleReport;
+
 /// The answer to one question.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
@@ -16,7 +18,8 @@ pub enum Outcome {
 /// One question asked of an artefact.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Check {
-    /// `signed`, `conformant`, `logged`, `extends` or `published`.
+    /// `signed`, `conformant`, `logged`, `extends`, `published`; of a Capsule
+    /// also `capsule`, `bound`, `evidence`.
     pub name: &'static str,
     /// The answer.
     pub outcome: Outcome,
@@ -48,14 +51,15 @@ impl Check {
     }
 
     /// Whether the answer counts for the verdict. Conformance is a verdict of
-    /// its own: a statement may be authentic and still break RFC 9943.
+    /// its own: a statement may be authentic and still break RFC 9943. So is
+    /// whether a header is bound to its Capsule.
     fn counts(&self) -> bool {
-        self.name != "conformant"
+        !["conformant", "bound"].contains(&self.name)
     }
 }
 
 /// Everything `verify` has to say about one artefact.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// What kind of artefact it is.
     pub artefact: &'static str,
@@ -65,6 +69,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// What a yes here does not mean.
     pub not_shown: Vec<&'static str>,
+    /// The Capsule, if the payload is one.
+    pub capsule: Option<CapsuleReport>,
 }
 
 impl Report {

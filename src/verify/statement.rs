@@ -40,7 +40,9 @@ pub(super) fn report(statement: &SignedStatement, evidence: &Evidence<'_>) -> Re
         "that it was logged: whoever holds the key can still make another"
     });
     let artefact = if is_logged { "transparent statement" } else { "statement" };
-    Report { artefact, checks, warnings, not_shown }
+    let mut report = Report { artefact, checks, warnings, not_shown, capsule: None };
+    super::capsule::add(&mut report, statement, evidence.payload);
+    report
 }
 
 fn signed(

@@ -1,6 +1,7 @@
 //! Yes, no and cannot tell for each artefact; and no mutation gets a yes.
 
 mod bits;
+mod capsule;
 mod proofs;
 
 use ciborium::Value as Other;

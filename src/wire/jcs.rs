@@ -4,6 +4,9 @@
 //! safe, and digests under named suites. Digests of different suites are
 //! never equal, whatever their bytes.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use crate::wire::digest::Digest;

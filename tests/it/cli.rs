@@ -27,6 +27,7 @@ impl Desk {
         command.args(line.split_whitespace()).current_dir(self.0.path());
         command.env("HOME", self.0.path()).env_remove("XDG_CONFIG_HOME");
         command.env_remove("XDG_STATE_HOME").env_remove("CAPSTAN_TRUST").stdin(Stdio::null());
+        command.env_remove("CAPSTAN_VECTORS");
         command
     }
 

@@ -16,6 +16,7 @@ impl Server {
     pub(crate) fn start(data: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_capstan"))
             .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .env_remove("CAPSTAN_VECTORS")
             .arg(data)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -9,6 +9,12 @@ mod tidy;
 /// What others have published, read and verified by us.
 mod vectors;
 
+/// Capsules and digests that others have published, judged by us.
+mod capsule_vectors;
+
+/// Thousands of Capsules, judged by us and by the published reference.
+mod capsule_reference;
+
 /// A statement's whole way through a log, without HTTP.
 mod journey;
 

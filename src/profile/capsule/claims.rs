@@ -10,12 +10,23 @@ use crate::envelope::Header;
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::json::Json;
 
-const STATEMENT_TYPE: &str = "capsule_statement_type";
-const ACTION_TYPE: &str = "capsule_action_type";
-const DECISION_ID: &str = "capsule_decision_id";
+pub(super) const STATEMENT_TYPE: &str = "capsule_statement_type";
+pub(super) const ACTION_TYPE: &str = "capsule_action_type";
+pub(super) const DECISION_ID: &str = "capsule_decision_id";
 
 /// The `capsule_*` set; the profile closes it.
 const CLOSED_SET: [&str; 3] = [STATEMENT_TYPE, ACTION_TYPE, DECISION_ID];
+
+/// The codes of a header that does not belong to its payload. All are errors.
+pub const BINDING: [&str; 7] = [
+    "action_type_mismatch",
+    "claim_not_text",
+    "decision_id_mismatch",
+    "issuer_not_developer",
+    "statement_type_mismatch",
+    "statement_type_missing",
+    "subject_mismatch",
+];
 
 /// What every subject of the profile starts with.
 pub const SUBJECT_PREFIX: &str = "urn:agent-action-capsule:";

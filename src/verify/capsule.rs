@@ -1,0 +1,138 @@
+//! What a statement's Capsule shows, once it is known who signed it and
+//! whether it was logged.
+
+use super::report::{Check, Outcome, Report};
+use crate::profile::capsule::{
+    AttestationMode, BINDING, CapsuleRecord, Class1, Class2, Evidence, Format, Known, Manifest,
+    class2,
+};
+use crate::profile::{Finding, Record, Severity, read_payload};
+
+/// A Capsule, judged with the statement around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CapsuleReport {
+    /// The Capsule as it was read.
+    pub record: Box<CapsuleRecord>,
+    /// Class 1 with what was verified; `anchored` only after a receipt was.
+    pub class1: Class1,
+    /// How the header claims and the payload disagree, and whatever else we
+    /// noticed. Not part of `ok`.
+    pub noticed: Vec<Finding>,
+    /// Class 2, if a manifest was given.
+    pub class2: Option<Class2>,
+}
+
+/// Adds what the payload says to the report about its statement.
+pub(super) fn add(
+    report: &mut Report,
+    statement: &crate::envelope::SignedStatement,
+    detached: Option<&[u8]>,
+) {
+    let Some(payload) = statement.payload().or(detached) else { return };
+    let read = read_payload(statement.header(), payload);
+    let Record::Capsule(record) = read.record else { return };
+    let known = Known { parents: None, attestation: attestation(report) };
+    let class1 = record.class1_knowing(&known);
+    let alone = &record.class1().findings;
+    let noticed: Vec<Finding> =
+        read.findings.into_iter().filter(|finding| !alone.contains(finding)).collect();
+    report.checks.push(capsule(&record, &class1));
+    report.checks.push(bound(&noticed));
+    let overclaims = class1.findings.iter().filter(|f| f.code == "assurance_overclaim");
+    report.warnings.extend(overclaims.map(|f| format!("{}: {}", f.at, f.detail)));
+    let others = class1.findings.iter().chain(&noticed);
+    let warned = others.filter(|f| f.severity == Severity::Warning);
+    report.warnings.extend(warned.map(|f| format!("{} at {}: {}", f.code, f.at, f.detail)));
+    report.capsule = Some(CapsuleReport { record, class1, noticed, class2: None });
+}
+
+/// Anchored is what was shown, never what was claimed: a receipt verified
+/// under a trusted key, over a statement whose signature is not wrong.
+fn attestation(report: &Report) -> AttestationMode {
+    let has = |name, outcome| report.checks.iter().any(|c| c.name == name && c.outcome == outcome);
+    if has("logged", Outcome::Yes) && !has("signed", Outcome::No) {
+        AttestationMode::Anchored
+    } else {
+        AttestationMode::SelfAttested
+    }
+}
+
+fn capsule(record: &CapsuleRecord, class1: &Class1) -> Check {
+    let first = class1.findings.iter().find(|f| f.gating).or(class1.findings.first());
+    let because = first.map_or(String::new(), |f| f.detail.clone());
+    let code = first.map_or("ok", |f| f.code);
+    let unread = |code| Check {
+        name: "capsule",
+        outcome: Outcome::NotChecked,
+        code,
+        detail: because.clone(),
+    };
+    match class1.ok {
+        None => unread("concealed_not_evaluated"),
+        Some(_) if matches!(record.format(), Format::Unsupported(_)) => {
+            unread("unsupported_format_version")
+        }
+        Some(false) => Check::no("capsule", code, because),
+        Some(true) => Check::yes("capsule", describe(record, class1)),
+    }
+}
+
+/// `executed, effect confirmed (gate_executed), human; anchored, chained`
+fn describe(record: &CapsuleRecord, class1: &Class1) -> String {
+    let text = |block, member| record.text(block, member);
+    let verdict = text("disposition", "verdict_class").or(text("disposition", "decision"));
+    let human = record.payload().pointer("/disposition/human_disposed").and_then(|v| v.bool());
+    let who = match (human, text("disposition", "approver")) {
+        (Some(true), _) => ", a human acted",
+        (_, Some("human")) => ", for a human to decide",
+        (_, Some(_)) => ", by policy",
+        (_, None) => "",
+    };
+    let modes = class1.derived.map_or(String::new(), |derived| {
+        let vouches = text("effect", "effect_attestation");
+        let vouches = vouches.map_or(String::new(), |grade| format!(" ({grade})"));
+        format!(
+            ", effect {}{vouches}; {}, {}",
+            derived.effect.name(),
+            derived.attestation.name(),
+            derived.ledger.name()
+        )
+    });
+    format!("{}{who}{modes}", verdict.unwrap_or("for information"))
+}
+
+/// A verdict of its own, like conformance: the Capsule may be good and its
+/// header speak of something else.
+fn bound(noticed: &[Finding]) -> Check {
+    match noticed.iter().find(|f| BINDING.contains(&f.code)) {
+        None => Check::yes("bound", "the header claims say what the payload says".to_owned()),
+        Some(f) => Check::no("bound", f.code, format!("{}: {}", f.at, f.detail)),
+    }
+}
+
+impl Report {
+    /// The same with Class 2: constraint records against a manifest and the
+    /// evidence they bind. Nothing else changes.
+    pub fn with_manifest(mut self, manifest: &Manifest, evidence: &[Evidence]) -> Self {
+        let Some(capsule) = &mut self.capsule else { return self };
+        let result = class2(&capsule.record, manifest, evidence);
+        let worst = result.findings.iter().max_by_key(|f| f.severity);
+        let check = match worst {
+            Some(f) if f.severity == Severity::Error => {
+                Check::no("evidence", f.code, format!("{}: {}", f.at, f.detail))
+            }
+            Some(f) => Check::cannot_tell("evidence", f.code, format!("{}: {}", f.at, f.detail)),
+            None if result.checked == 0 => {
+                Check::not_checked("evidence", "no constraint of the Capsule binds evidence")
+            }
+            None => {
+                let name = manifest.name();
+                let detail = format!("{} constraints as manifest {name:?} says", result.checked);
+                Check::yes("evidence", detail)
+            }
+        };
+        self.checks.push(check);
+        capsule.class2 = Some(result);
+        self
+    }
+}
