@@ -29,3 +29,6 @@ mod live;
 
 /// The command line as people and scripts meet it.
 mod cli;
+
+/// The verbs around the registration policy.
+mod policy;

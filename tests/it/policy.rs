@@ -1,0 +1,83 @@
+//! The verbs around the registration policy, on files and a log that rests.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn shipped(name: &str) -> String {
+    format!("{}/policy/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs the program in `at`; gives standard output, and both when it fails.
+fn capstan(at: &Path, exit: i32, line: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
+    command.args(line.split_whitespace()).current_dir(at).stdin(Stdio::null());
+    command.env("HOME", at).env_remove("XDG_CONFIG_HOME").env_remove("CAPSTAN_TRUST");
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(exit), "capstan {line}\n{text}{errors}");
+    text
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn the_cases_of_every_shipped_policy_pass() {
+    let desk = tempfile::tempdir().unwrap();
+    let all = ["agents", "agents-strict", "issuers", "open"].map(shipped).join(" ");
+    let text = capstan(desk.path(), 0, &format!("policy test {all}"));
+    assert!(text.ends_with(" cases, 0 failed\n"), "{text}");
+    std::fs::copy(shipped("open"), desk.path().join("policy.toml")).unwrap();
+    let wrong = "[[case]]\nname = \"no\"\nexpect = \"refuse\"\n";
+    std::fs::write(desk.path().join("policy.cases.toml"), wrong).unwrap();
+    let text = capstan(desk.path(), 1, "policy test");
+    assert!(text.contains("FAIL  open: no"), "{text}");
+}
+
+#[test]
+fn a_statement_is_explained_and_sampled() {
+    let desk = tempfile::tempdir().unwrap();
+    let at = desk.path();
+    capstan(at, 0, "keygen --output agent.key");
+    std::fs::write(at.join("payload.json"), "{}").unwrap();
+    let flags = "--key agent.key --content-type application/json --iss https://a.example";
+    capstan(at, 0, &format!("seal payload.json {flags} --sub x --output x.cose"));
+    let (open, issuers) = (shipped("open"), shipped("issuers"));
+    capstan(at, 0, &format!("policy explain x.cose --policy {open}"));
+    let told = capstan(at, 1, &format!("policy explain x.cose --policy {issuers} --json"));
+    let condition = &json(&told)["rules"][0]["conditions"][0];
+    assert_eq!(condition["condition"], "binding");
+    assert_eq!(
+        (condition["held"].as_bool(), condition["saw"].as_str()),
+        (Some(false), Some("self-certified"))
+    );
+    capstan(at, 0, "policy from-sample x.cose --output sample.toml");
+    let sample = std::fs::read_to_string(at.join("sample.toml")).unwrap();
+    assert!(sample.contains("issuer = [\"https://a.example\"]"), "{sample}");
+    capstan(at, 0, "policy diff sample.toml sample.toml");
+    let differs = capstan(at, 1, &format!("policy diff {open} {issuers}"));
+    assert!(
+        differs.contains("- allow \"anyone\"") && differs.contains("+ allow \"known issuers\"")
+    );
+}
+
+#[test]
+fn a_log_at_rest_is_replayed_and_given_a_policy() {
+    let desk = tempfile::tempdir().unwrap();
+    let at = desk.path();
+    let (open, agents) = (shipped("open"), shipped("agents"));
+    capstan(at, 0, &format!("init --data log --name log.example --policy {open}"));
+    assert_eq!(json(&capstan(at, 0, "replay --data log --json"))["decided"], 2);
+    let tried = capstan(at, 0, &format!("policy try {agents} --data log --last 5 --json"));
+    assert_eq!(json(&tried)["decided"], 2);
+    assert_eq!(capstan(at, 0, "policy refusals --data log"), "nothing was refused\n");
+    std::fs::write(at.join("bad.toml"), "name = \"bad\"\n[[alow]]\n").unwrap();
+    capstan(at, 2, "policy set bad.toml --data log");
+    let in_file = || std::fs::read_to_string(at.join("log/policy.toml")).unwrap();
+    assert!(in_file().contains("name = \"open\""), "a bad file changes nothing");
+    capstan(at, 0, &format!("policy set {agents} --data log"));
+    assert!(in_file().contains("name = \"agents\""));
+    capstan(at, 2, "replay --data nowhere");
+}
