@@ -21,6 +21,9 @@ mod journey;
 /// Statuses, headers and problems of the HTTP surface, without a socket.
 mod api;
 
+/// What agents did, each ending registered over HTTP and proven offline.
+mod actions;
+
 /// SIGKILL, SIGTERM and restored copies of a real process.
 mod crash;
 
