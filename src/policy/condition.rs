@@ -145,7 +145,7 @@ pub(super) enum Want {
     AtMost(usize),
     Claims(Vec<(String, Claim)>),
     #[cfg(feature = "rego")]
-    Rego(Program),
+    Rego(Box<Program>),
 }
 
 /// What is asked of one claim.

@@ -88,7 +88,7 @@ fn want(table: &At<'_>, kind: &'static Kind) -> Result<Option<Want>, Error> {
             Some(module) => {
                 let line = table.line(key);
                 let program = Program::compile(&module);
-                Some(Want::Rego(program.map_err(|detail| Error::Rego { line, detail })?))
+                Some(Want::Rego(Box::new(program.map_err(|detail| Error::Rego { line, detail })?)))
             }
         },
     })
