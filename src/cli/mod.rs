@@ -20,8 +20,10 @@ mod packaging;
 mod prove;
 mod raw;
 mod register;
+mod reindex;
 mod report;
 mod seal;
+mod search;
 mod serve;
 mod settings;
 mod stop;
@@ -78,6 +80,16 @@ enum Verb {
     Inspect(inspect::Args),
     /// Fetch a fresh receipt, or one that shows growth
     Prove(prove::Args),
+    /// List what is in a log, newest first
+    Log(search::LogArgs),
+    /// Find statements by whole values of any field
+    Find(search::FindArgs),
+    /// Tell what belongs to a record or an action
+    Story(search::StoryArgs),
+    /// List records that wait for somebody
+    OpenItems(search::OpenArgs),
+    /// Make the search index of a log again
+    Reindex(reindex::Args),
     /// Recompute a log on this machine from its bytes
     Fsck(fsck::Args),
     /// Check from outside that a log only grows
@@ -118,19 +130,24 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Completions(args) => packaging::completions(&args, out),
         Verb::Config(verb) => config::run(&verb, out),
         Verb::Dev(args) => on_network(dev::run(&args, out)),
+        Verb::Find(args) => on_network(search::find(&args, out)),
         Verb::Fsck(args) => fsck::run(&args, out),
         Verb::Health(args) => on_network(health::run(&args, out)),
         Verb::Init(args) => init::run(&args, out),
         Verb::Inspect(args) => inspect::run(&args, out),
         Verb::Key(verb) => key::run(&verb, out),
         Verb::Keygen(args) => keygen::run(&args, out),
+        Verb::Log(args) => on_network(search::log(&args, out)),
         Verb::Man(args) => packaging::man(&args, out),
+        Verb::OpenItems(args) => on_network(search::open_items(&args, out)),
         Verb::Outbox(verb) => on_network(outbox::run(&verb, out)),
         Verb::Prove(args) => on_network(prove::run(&args, out)),
         Verb::Record(args) => on_network(outbox::record(&args, out)),
         Verb::Register(args) => on_network(register::run(&args, out)),
+        Verb::Reindex(args) => reindex::run(&args, out),
         Verb::Seal(args) => seal::run(&args, out),
         Verb::Serve(args) => on_network(serve::run(&args, out)),
+        Verb::Story(args) => on_network(search::story(&args, out)),
         Verb::Trust(trust::Verb::Add(args)) => on_network(trust::add(&args, out)),
         Verb::Trust(trust::Verb::Show(args)) => trust::show(&args, out),
         Verb::Verify(args) => verify::run(&args, out),

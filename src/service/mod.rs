@@ -38,7 +38,7 @@ use crate::store::Store;
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 
-pub use catalog::NOT_PROOF;
+pub use catalog::{NOT_PROOF, reindex};
 pub use clock::now;
 pub use control::{Error as ControlError, rotate};
 pub use error::{Fault, Rejected};
