@@ -152,12 +152,14 @@ impl Queue {
         let sender = sender.as_ref().ok_or(Fault::ShuttingDown)?;
         let item = Item { admitted: admitted.clone(), basis, answer };
         self.waiting.bytes.fetch_add(size, Ordering::Relaxed);
-        self.waiting.ids().insert(id);
+        let first_copy = self.waiting.ids().insert(id);
         match sender.try_send(Message::Statement(item)) {
             Ok(()) => Ok(Ticket { admitted, answer: ticket }),
             Err(e) => {
                 self.waiting.bytes.fetch_sub(size, Ordering::Relaxed);
-                self.waiting.ids().remove(&id);
+                if first_copy {
+                    self.waiting.ids().remove(&id);
+                }
                 Err(match e {
                     mpsc::error::TrySendError::Full(_) => busy(),
                     mpsc::error::TrySendError::Closed(_) => Fault::ShuttingDown,
