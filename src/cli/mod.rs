@@ -4,6 +4,7 @@
 //! 3 cannot tell. Verbs compute; `output` alone prints.
 
 mod audit;
+mod bundle;
 mod client;
 mod config;
 mod dev;
@@ -88,6 +89,8 @@ enum Verb {
     Story(search::StoryArgs),
     /// List records that wait for somebody
     OpenItems(search::OpenArgs),
+    /// Pack a statement with all that shows why it is in the log
+    Bundle(bundle::Args),
     /// Make the search index of a log again
     Reindex(reindex::Args),
     /// Recompute a log on this machine from its bytes
@@ -127,6 +130,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
     match verb {
         Verb::Audit(args) => on_network(audit::run(&args, out)),
+        Verb::Bundle(args) => on_network(bundle::run(&args, out)),
         Verb::Completions(args) => packaging::completions(&args, out),
         Verb::Config(verb) => config::run(&verb, out),
         Verb::Dev(args) => on_network(dev::run(&args, out)),

@@ -149,6 +149,16 @@ pub(super) async fn open_items(args: &OpenArgs, out: &Out) -> anyhow::Result<Ans
 
 /// One question, whoever answers it.
 async fn ask(source: &Source, path: &[&str], pairs: &[(&str, &str)]) -> anyhow::Result<Value> {
+    let body = fetch(source, path, (pairs, "application/json")).await?;
+    serde_json::from_slice(&body).context("the log does not answer with JSON")
+}
+
+/// The bytes of one answer.
+pub(super) async fn fetch(
+    source: &Source,
+    path: &[&str],
+    (pairs, accept): (&[(&str, &str)], &str),
+) -> anyhow::Result<Vec<u8>> {
     let base = source.url.as_deref().unwrap_or("http://127.0.0.1");
     let client = Client::new(base, None)?;
     let mut url = client.base().clone();
@@ -158,11 +168,10 @@ async fn ask(source: &Source, path: &[&str], pairs: &[(&str, &str)]) -> anyhow::
     if !pairs.is_empty() {
         url.query_pairs_mut().extend_pairs(pairs);
     }
-    let body = match &source.data {
-        None => client.fetch(url.as_str(), "application/json").await?,
-        Some(data) => ask_here(data, &url).await?,
-    };
-    serde_json::from_slice(&body).with_context(|| format!("{url} does not answer with JSON"))
+    match &source.data {
+        None => client.fetch(url.as_str(), accept).await,
+        Some(data) => ask_here(data, &url).await,
+    }
 }
 
 async fn ask_here(data: &std::path::Path, url: &Url) -> anyhow::Result<Vec<u8>> {

@@ -6,6 +6,7 @@
 //! runs it at its own pace. Everything a reader needs comes from the last
 //! `Snapshot`, so reads never wait for the writer.
 
+mod bundle;
 mod catalog;
 mod clock;
 mod control;

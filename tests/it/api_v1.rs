@@ -6,9 +6,10 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use capstan::config::Config;
-use capstan::envelope::{Draft, seal_with_claims};
+use capstan::envelope::{Draft, SignedStatement, seal_with_claims};
 use capstan::http::{HttpOptions, app};
-use capstan::key::{Algorithm, SigningKey};
+use capstan::key::{Algorithm, PublicKey, SigningKey};
+use capstan::log::LeafIndex;
 use capstan::metrics::Metrics;
 use capstan::profile::capsule::{
     Action, ActionKind, Attested, CONTENT_TYPE, Disposer, Disposition, Effect, EffectState,
@@ -16,6 +17,9 @@ use capstan::profile::capsule::{
 };
 use capstan::service::{self, Options, Service};
 use capstan::store::{DataDir, Store};
+use capstan::trust::{TrustAnchors, TrustedLog};
+use capstan::verify::{Bundle, Evidence, Outcome, Report, verify};
+use capstan::wire::cbor::Value;
 use capstan::wire::jcs::Suite;
 use capstan::wire::json::Json as Text;
 use capstan::wire::time::UnixSeconds;
@@ -68,6 +72,15 @@ impl Log {
         let status = response.status().as_u16();
         let body = to_bytes(response.into_body(), 1 << 24).await.unwrap();
         (status, serde_json::from_slice(&body).unwrap())
+    }
+
+    /// What a bundle shows to somebody who trusts the log's keys.
+    fn judge(&self, bundle: &[u8], keys: Vec<PublicKey>) -> Report {
+        let checkpoint = Some(self.service.checkpoint_key().unwrap().to_string());
+        let log = TrustedLog { name: "*".to_owned(), keys, checkpoint };
+        let trust = TrustAnchors::default().with_log(log);
+        let (statement, payload, older) = (None, None, None);
+        verify(bundle, &Evidence { trust: &trust, now: TIME, statement, payload, older })
     }
 
     /// Indices found, newest first.
@@ -246,4 +259,53 @@ async fn a_question_that_is_not_understood_is_refused() {
         let (found, problem) = log.get(path).await;
         assert_eq!((found, &problem["code"]), (status, &code.into()), "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_bundle_shows_offline_why_a_statement_is_in_the_log() {
+    let log = Log::new();
+    let asked = log.act(&action("pay-2", "hitl_dispatched", None)).await;
+    let resolved = action("pay-2", "resolved", None);
+    log.act(&Action { supersedes: Some(asked), ..resolved }).await;
+    log.service.publish().unwrap();
+    let entry = log.service.entry_at(LeafIndex::new(3)).unwrap().unwrap();
+    let bundle = log.service.bundle(&entry).unwrap();
+    let keys = log.service.keys().to_vec();
+    let report = log.judge(&bundle, keys.clone());
+    assert_eq!((report.artefact, report.verdict()), ("bundle", Outcome::Yes), "{report:?}");
+    let names: Vec<_> = report.checks.iter().map(|check| check.name).collect();
+    for name in ["signed", "logged", "policy", "trust", "chain", "admitted", "published"] {
+        assert!(names.contains(&name), "{name} in {names:?}");
+    }
+    assert_eq!(log.judge(&bundle, Vec::new()).verdict(), Outcome::CannotTell);
+    for at in (0..bundle.len()).step_by(97) {
+        let mut bent = bundle.clone();
+        bent[at] ^= 1;
+        assert_ne!(log.judge(&bent, keys.clone()).verdict(), Outcome::Yes, "byte {at}");
+    }
+    let value = Value::read(&bundle).unwrap();
+    let part = |label: i64| value.get(label).unwrap().bytes().unwrap().to_vec();
+    let whole = Bundle {
+        statement: part(1),
+        policy: part(2),
+        trust: part(3),
+        chain: Vec::new(),
+        checkpoint: value.get(5).unwrap().text().unwrap().to_owned(),
+        collateral: part(6),
+        time: TIME,
+    };
+    let swaps = [
+        (Bundle { policy: part(3), ..whole.clone() }, "bundle-other-control"),
+        (Bundle { chain: vec![part(1)], ..whole.clone() }, "bundle-order"),
+        (Bundle { chain: vec![entry_without_receipt(&part(1))], ..whole }, "receipt-missing"),
+    ];
+    for (bundle, code) in swaps {
+        assert_eq!(log.judge(&bundle.encode(), keys.clone()).code(), code);
+    }
+    let lacking = b"\xa1\x00\x70capstan-bundle-1";
+    assert_eq!(log.judge(lacking, keys).code(), "bundle-incomplete");
+}
+
+fn entry_without_receipt(transparent: &[u8]) -> Vec<u8> {
+    SignedStatement::parse_any_size(transparent.to_vec()).unwrap().canonical()
 }
