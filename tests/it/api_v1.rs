@@ -6,15 +6,17 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use capstan::config::Config;
-use capstan::envelope::{Draft, SignedStatement, seal_with_claims};
+use capstan::envelope::{Draft, SignedStatement, StatementId, seal_with_claims};
 use capstan::http::{HttpOptions, app};
 use capstan::key::{Algorithm, PublicKey, SigningKey};
 use capstan::log::LeafIndex;
 use capstan::metrics::Metrics;
+use capstan::policy::{Facts, Memory};
 use capstan::profile::capsule::{
     Action, ActionKind, Attested, CONTENT_TYPE, Disposer, Disposition, Effect, EffectState,
     OUTCOME_CONTENT_TYPE, OnExpiry,
 };
+use capstan::profile::read_payload;
 use capstan::service::{self, Options, Service};
 use capstan::store::{DataDir, Store};
 use capstan::trust::{TrustAnchors, TrustedLog};
@@ -308,4 +310,97 @@ async fn a_bundle_shows_offline_why_a_statement_is_in_the_log() {
 
 fn entry_without_receipt(transparent: &[u8]) -> Vec<u8> {
     SignedStatement::parse_any_size(transparent.to_vec()).unwrap().canonical()
+}
+
+/// The store's lookups and a walk from the first entry agree about every
+/// statement, whatever came after it.
+#[tokio::test]
+async fn facts_are_the_same_from_the_index_and_from_a_walk() {
+    let log = Log::new();
+    let asked = log.act(&action("a", "hitl_dispatched", None)).await;
+    let closing = |parent: &str, id: &str| Action {
+        supersedes: Some(parent.to_owned()),
+        ..action(id, "resolved", None)
+    };
+    let stranger = Action { operator: "evil".to_owned(), ..closing(&asked, "b") };
+    let unknown = "f".repeat(64);
+    let acts = [
+        stranger,
+        closing(&asked, "c"),
+        closing(&asked, "d"),
+        closing(&unknown, "d"),
+        closing(&asked, "e"),
+    ];
+    for act in &acts {
+        log.act(act).await;
+    }
+    let Log { _dir, data, service, .. } = log;
+    service.shut_down().unwrap();
+    drop(service);
+    let (store, head) = Store::open_as_found(DataDir::open(&data).unwrap()).unwrap();
+    let mut memory = Memory::default();
+    let mut told = Vec::new();
+    for index in 0..head.size().get() {
+        let stored = store.statement(LeafIndex::new(index)).unwrap().unwrap();
+        let statement = SignedStatement::parse_any_size(stored.canonical.clone()).unwrap();
+        let header = statement.header();
+        let record = read_payload(header, statement.payload().unwrap()).record;
+        let summary = record.summary();
+        let Ok(walked) = Facts::look_up(&summary, &memory);
+        let id = StatementId::of_canonical(&stored.canonical);
+        assert_eq!(store.facts(&summary, &id).unwrap(), walked, "#{index}");
+        memory.hear(header.claims.issuer.as_deref().unwrap(), &record, &summary);
+        told.push(walked);
+    }
+    let parent = |same, superseded| Facts {
+        parent_known: Some(true),
+        parent_same_operator: Some(same),
+        parent_superseded: Some(superseded),
+        ..Facts::default()
+    };
+    let twin = Facts { record_id_known: true, record_id_other_chain: true, ..Facts::default() };
+    let expected = [
+        Facts::default(),
+        parent(false, false),
+        parent(true, false),
+        parent(true, true),
+        Facts { parent_known: Some(false), ..twin },
+        parent(true, true),
+    ];
+    assert_eq!(told[2..], expected);
+}
+
+/// Parent and child sent at once: whichever comes first, both are logged and
+/// the log explains itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn chains_in_one_batch_are_decided_in_their_order() {
+    let log = Log::new();
+    let mut tasks = Vec::new();
+    for n in 0..40 {
+        let first = action(&format!("x-{n}"), "hitl_dispatched", None);
+        let parent = first.produce().unwrap().capsule_id;
+        let second =
+            Action { supersedes: Some(parent), ..action(&format!("x-{n}"), "resolved", None) };
+        for made in [first.produce().unwrap(), second.produce().unwrap()] {
+            let draft = Draft {
+                content_type: CONTENT_TYPE,
+                issuer: AGENT,
+                subject: &made.subject,
+                issued_at: None,
+                payload: &made.payload,
+            };
+            let bytes = seal_with_claims(&draft, &made.claims, &log.key).unwrap();
+            let service = log.service.clone();
+            tasks.push(tokio::spawn(async move { service.register(bytes).await.map(drop) }));
+        }
+    }
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+    assert_eq!(log.service.head().size.get(), 82);
+    let Log { _dir, data, service, .. } = log;
+    service.shut_down().unwrap();
+    drop(service);
+    let checked = service::fsck(&data, None, &mut |_, _| {}).unwrap();
+    assert_eq!(checked.findings, []);
 }
