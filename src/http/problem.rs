@@ -115,7 +115,8 @@ fn rules(refusal: &Refusal) -> serde_json::Value {
     let condition = |c: &crate::policy::ConditionTrace| json!({ "condition": c.condition, "held": c.held, "wanted": c.wanted, "saw": c.saw });
     let rule = |r: &crate::policy::RuleTrace| {
         let conditions: Vec<_> = r.conditions.iter().map(condition).collect();
-        json!({ "rule": r.rule, "held": r.holds(), "conditions": conditions })
+        let effect = if r.refuses { "refuse" } else { "allow" };
+        json!({ "rule": r.rule, "effect": effect, "held": r.holds(), "conditions": conditions })
     };
     refusal.rules().iter().map(rule).collect()
 }

@@ -7,6 +7,8 @@ use std::fmt;
 pub struct RuleTrace {
     /// The rule's name.
     pub rule: String,
+    /// Whether it refuses what it holds for, instead of allowing it.
+    pub refuses: bool,
     /// Every condition, held or not.
     pub conditions: Vec<ConditionTrace>,
 }
@@ -53,9 +55,14 @@ impl Refusal {
         &self.policy
     }
 
-    /// Every rule, none of which held.
+    /// Every rule, held or not.
     pub fn rules(&self) -> &[RuleTrace] {
         &self.rules
+    }
+
+    /// The rule that refused, if it was one and not the lack of one.
+    pub fn refused_by(&self) -> Option<&RuleTrace> {
+        self.rules.iter().find(|trace| trace.refuses && trace.holds())
     }
 
     /// The stable word for this refusal.
@@ -69,8 +76,15 @@ impl fmt::Display for Refusal {
         if let Some(content_type) = self.reserved {
             return write!(f, "content type {content_type} is reserved for the log itself");
         }
+        if let Some(trace) = self.refused_by() {
+            write!(f, "policy {:?} refuses this statement by rule {:?}", self.policy, trace.rule)?;
+            return trace
+                .conditions
+                .iter()
+                .try_for_each(|c| write!(f, "; {} is {}", c.condition, c.saw));
+        }
         write!(f, "policy {:?} has no rule that admits this statement", self.policy)?;
-        for trace in &self.rules {
+        for trace in self.rules.iter().filter(|trace| !trace.refuses) {
             for c in trace.conditions.iter().filter(|c| !c.held) {
                 write!(f, "; rule {:?}: {} is {}, ", trace.rule, c.condition, c.saw)?;
                 write!(f, "the policy wants {}", c.wanted)?;

@@ -2,40 +2,24 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::rule::{Condition, Pattern, Rule};
+use super::condition::{Claim, Condition, KINDS, Kind, Shape, Want};
+#[cfg(feature = "rego")]
+use super::rego::Program;
+use super::rule::{Pattern, Rule};
+use super::table::{At, words};
 use super::{Policy, Rate};
-use crate::envelope::Binding;
-use crate::key::Algorithm;
-use crate::wire::text::did_you_mean;
 
-const TOP_KEYS: &[&str] = &["name", "description", "allow", "rate"];
-const RULE_KEYS: &[&str] = &[
-    "name",
-    "algorithm",
-    "binding",
-    "content_type",
-    "issuer",
-    "profile",
-    "statement_bytes_max",
-    "subject",
-];
-const PROFILES: &[&str] = &["hash", "opaque"];
+const TOP_KEYS: &[&str] = &["name", "description", "allow", "rate", "refuse"];
 
 pub(super) fn parse(text: &str) -> Result<Policy, Error> {
     let table = DeTable::parse(text).map_err(|e| Error::NotToml { detail: e.to_string() })?;
     let table = At { text, table: table.get_ref() };
     table.refuse_unknown(TOP_KEYS)?;
-    let rules = match table.get("allow") {
-        None => Vec::new(),
-        Some(DeValue::Array(rules)) => {
-            let rule = |(i, value)| rule(text, i, value);
-            rules.iter().map(|r| r.get_ref()).enumerate().map(rule).collect::<Result<_, _>>()?
-        }
-        Some(_) => return Err(table.wrong("allow", "a list of [[allow]] rules")),
-    };
+    table.text("description")?;
     Ok(Policy {
         name: table.text("name")?.ok_or(Error::Missing { key: "name" })?,
-        rules,
+        refuse: rules(&table, "refuse")?,
+        allow: rules(&table, "allow")?,
         rate: rate(&table)?,
         text: text.to_owned(),
     })
@@ -52,112 +36,91 @@ fn rate(table: &At<'_>) -> Result<Option<Rate>, Error> {
     Ok(Some(Rate { per_minute }))
 }
 
-fn rule(text: &str, position: usize, value: &DeValue<'_>) -> Result<Rule, Error> {
-    let DeValue::Table(table) = value else { return Err(Error::Missing { key: "[[allow]]" }) };
-    let table = At { text, table };
-    table.refuse_unknown(RULE_KEYS)?;
-    let patterns = |key| table.words(key).map(|w| w.map(|w| w.into_iter().map(Pattern).collect()));
+fn rules(table: &At<'_>, list: &'static str) -> Result<Vec<Rule>, Error> {
+    let Some(value) = table.get(list) else { return Ok(Vec::new()) };
+    let DeValue::Array(items) = value else {
+        return Err(table.wrong(list, "a list of rules, each under its own [[...]]"));
+    };
+    items
+        .iter()
+        .enumerate()
+        .map(|(nth, item)| match item.get_ref() {
+            DeValue::Table(rule) => self::rule(&At { text: table.text, table: rule }, list, nth),
+            _ => Err(table.wrong(list, "a list of rules, each under its own [[...]]")),
+        })
+        .collect()
+}
+
+fn rule(table: &At<'_>, list: &str, nth: usize) -> Result<Rule, Error> {
+    let keys: Vec<&'static str> =
+        std::iter::once("name").chain(KINDS.iter().map(|kind| kind.key)).collect();
+    table.refuse_unknown(&keys)?;
+    let name = table.text("name")?.unwrap_or_else(|| format!("{list} {}", nth + 1));
     let mut conditions = Vec::new();
-    conditions.extend(table.known("algorithm", Algorithm::from_name)?.map(Condition::Algorithm));
-    conditions.extend(table.known("binding", Binding::from_name)?.map(Condition::Binding));
-    conditions.extend(patterns("content_type")?.map(Condition::ContentType));
-    conditions.extend(patterns("issuer")?.map(Condition::Issuer));
-    let profile = |word: &str| PROFILES.contains(&word).then(|| word.to_owned());
-    conditions.extend(table.known("profile", profile)?.map(Condition::Profile));
-    conditions.extend(table.number("statement_bytes_max")?.map(Condition::StatementBytesMax));
-    conditions.extend(patterns("subject")?.map(Condition::Subject));
-    let name = table.text("name")?.unwrap_or_else(|| format!("allow {}", position + 1));
+    for kind in KINDS {
+        conditions.extend(want(table, kind)?.map(|want| Condition { kind, want }));
+    }
     if conditions.is_empty() {
         return Err(Error::EmptyRule { rule: name });
+    }
+    // A module that fails must not be a rule that does not hold.
+    #[cfg(feature = "rego")]
+    if list == "refuse" && table.get("rego").is_some() {
+        return Err(table.wrong("rego", "in an [[allow]] rule; its `errors` refuse"));
     }
     Ok(Rule { name, conditions })
 }
 
-/// A table and the text its spans point into.
-struct At<'a> {
-    text: &'a str,
-    table: &'a DeTable<'a>,
+fn want(table: &At<'_>, kind: &'static Kind) -> Result<Option<Want>, Error> {
+    let key = kind.key;
+    let patterns = |words: Vec<String>| words.into_iter().map(Pattern).collect();
+    Ok(match &kind.shape {
+        Shape::Patterns => table.words(key)?.map(patterns).map(Want::OneOf),
+        Shape::Words(known) => table.known(key, known)?.map(patterns).map(Want::OneOf),
+        Shape::NoFinding => table.words(key)?.map(patterns).map(Want::NoneOf),
+        Shape::Flag => table.flag(key)?.map(Want::Flag),
+        Shape::Number => table.number(key)?.map(Want::AtMost),
+        Shape::AtMost(order) => up_to(table, key, order)?,
+        Shape::Claims => claims(table, key)?,
+        #[cfg(feature = "rego")]
+        Shape::Rego => match table.text(key)? {
+            None => None,
+            Some(module) => {
+                let line = table.line(key);
+                let program = Program::compile(&module);
+                Some(Want::Rego(program.map_err(|detail| Error::Rego { line, detail })?))
+            }
+        },
+    })
 }
 
-impl<'a> At<'a> {
-    fn get(&self, key: &str) -> Option<&'a DeValue<'a>> {
-        self.table.iter().find(|(k, _)| k.get_ref() == key).map(|(_, v)| v.get_ref())
-    }
-
-    fn line(&self, key: &str) -> usize {
-        let entry = self.table.iter().find(|(k, _)| k.get_ref() == key);
-        let start = entry.map_or(0, |(k, _)| k.span().start);
-        self.text.get(..start).unwrap_or_default().matches('\n').count() + 1
-    }
-
-    fn refuse_unknown(&self, known: &[&'static str]) -> Result<(), Error> {
-        for (key, _) in self.table {
-            let key = key.get_ref().as_ref();
-            if !known.contains(&key) {
-                return Err(Error::UnknownKey {
-                    line: self.line(key),
-                    key: key.to_owned(),
-                    hint: hint(key, known),
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn text(&self, key: &'static str) -> Result<Option<String>, Error> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(DeValue::String(s)) => Ok(Some(s.to_string())),
-            Some(_) => Err(self.wrong(key, "text")),
-        }
-    }
-
-    fn number(&self, key: &'static str) -> Result<Option<usize>, Error> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(DeValue::Integer(n)) => usize::from_str_radix(n.as_str(), n.radix())
-                .map(Some)
-                .map_err(|_| self.wrong(key, "a number from 0")),
-            Some(_) => Err(self.wrong(key, "a number from 0")),
-        }
-    }
-
-    /// A non-empty list of words; one word alone is a list of one.
-    fn words(&self, key: &'static str) -> Result<Option<Vec<String>>, Error> {
-        let word = |value: &DeValue<'_>| match value {
-            DeValue::String(s) => Some(s.to_string()),
-            _ => None,
-        };
-        let words = match self.get(key) {
-            None => return Ok(None),
-            Some(DeValue::Array(items)) if !items.is_empty() => {
-                items.iter().map(|item| word(item.get_ref())).collect()
-            }
-            Some(one) => word(one).map(|w| vec![w]),
-        };
-        words.map(Some).ok_or_else(|| self.wrong(key, "text or a list of text"))
-    }
-
-    fn known<T>(
-        &self,
-        key: &'static str,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<Vec<T>>, Error> {
-        let Some(words) = self.words(key)? else { return Ok(None) };
-        let unknown =
-            |word: &String| Error::UnknownWord { line: self.line(key), key, word: word.clone() };
-        words.iter().map(|w| read(w).ok_or_else(|| unknown(w))).collect::<Result<_, _>>().map(Some)
-    }
-
-    fn wrong(&self, key: &'static str, expected: &'static str) -> Error {
-        Error::WrongKind { line: self.line(key), key, expected }
-    }
+fn up_to(
+    table: &At<'_>,
+    key: &'static str,
+    order: &'static [&'static str],
+) -> Result<Option<Want>, Error> {
+    let Some(found) = table.known(key, order)? else { return Ok(None) };
+    let [word] = found.as_slice() else { return Err(table.wrong(key, "one word")) };
+    let place = order.iter().position(|known| known == word).unwrap_or_default();
+    Ok(order.get(..=place).map(Want::UpTo))
 }
 
-fn hint(word: &str, known: &[&'static str]) -> String {
-    match did_you_mean(word, known.iter().copied()) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("known are {}", known.join(", ")),
+/// `claim = { "6" = true, "name" = "pattern" }`
+fn claims(table: &At<'_>, key: &'static str) -> Result<Option<Want>, Error> {
+    const EXPECTED: &str = "a table of claims, each with text, a list of text, true or false";
+    let Some(value) = table.get(key) else { return Ok(None) };
+    let DeValue::Table(inner) = value else { return Err(table.wrong(key, EXPECTED)) };
+    let claim = |value: &DeValue<'_>| match value {
+        DeValue::Boolean(yes) => Some(Claim::Present(*yes)),
+        value => words(value).map(|all| Claim::OneOf(all.into_iter().map(Pattern).collect())),
+    };
+    let claims: Option<Vec<_>> = inner
+        .iter()
+        .map(|(name, value)| Some((name.get_ref().to_string(), claim(value.get_ref())?)))
+        .collect();
+    match claims.filter(|claims| !claims.is_empty()) {
+        Some(claims) => Ok(Some(Want::Claims(claims))),
+        None => Err(table.wrong(key, EXPECTED)),
     }
 }
 
@@ -174,12 +137,15 @@ pub enum Error {
     /// Not TOML.
     #[error("not TOML: {detail}")]
     NotToml { detail: String },
+    /// A Rego module that does not compile, or asks what cannot be replayed.
+    #[error("line {line}: rego: {detail}")]
+    Rego { line: usize, detail: String },
     /// A key nobody reads.
     #[error("line {line}: unknown key {key}; {hint}")]
     UnknownKey { line: usize, key: String, hint: String },
     /// A word outside its list.
-    #[error("line {line}: {word:?} is not a {key}")]
-    UnknownWord { line: usize, key: &'static str, word: String },
+    #[error("line {line}: {word:?} is not a word of {key}; {hint}")]
+    UnknownWord { line: usize, key: &'static str, word: String, hint: String },
     /// A value of another kind.
     #[error("line {line}: {key} must be {expected}")]
     WrongKind { line: usize, key: &'static str, expected: &'static str },
@@ -192,6 +158,7 @@ impl Error {
             Self::EmptyRule { .. } => "policy-empty-rule",
             Self::Missing { .. } => "policy-missing",
             Self::NotToml { .. } => "policy-not-toml",
+            Self::Rego { .. } => "policy-rego",
             Self::UnknownKey { .. } => "policy-unknown-key",
             Self::UnknownWord { .. } => "policy-unknown-word",
             Self::WrongKind { .. } => "policy-wrong-kind",

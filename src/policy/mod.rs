@@ -2,14 +2,20 @@
 //!
 //! In: an `Authentic` statement, what was read from it, and what the log
 //! before it says. Out: `Admitted`, or a `Refusal` that lists every rule and
-//! why it did not hold. A decision depends on nothing else, so anyone can
-//! replay it from the log.
+//! whether it held. A decision depends on nothing else, so anyone can replay
+//! it from the log.
 
+mod case;
+mod cases;
+mod condition;
 mod explain;
 mod facts;
 mod file;
 mod history;
+#[cfg(feature = "rego")]
+mod rego;
 mod rule;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -17,17 +23,21 @@ use crate::envelope::{Authentic, Binding};
 use crate::profile::{Control, Read, Record};
 use crate::wire::digest::Digest;
 
+pub use cases::{Cases, Outcome as CaseOutcome};
 pub use explain::{ConditionTrace, Refusal, RuleTrace};
 pub use facts::Facts;
 pub use file::Error;
 pub use history::{Earlier, History, Memory, RECORDS_MAX, SUPERSEDES_MAX};
-pub use rule::{Condition, Rule};
+pub use rule::Rule;
+
+use case::Case;
 
 /// A policy that parsed is a policy that can run.
 #[derive(Clone, Debug)]
 pub struct Policy {
     name: String,
-    rules: Vec<Rule>,
+    refuse: Vec<Rule>,
+    allow: Vec<Rule>,
     rate: Option<Rate>,
     text: String,
 }
@@ -94,19 +104,34 @@ impl Policy {
         self.rate
     }
 
-    /// Decides. A statement is admitted when all conditions of one rule hold;
-    /// no rule means no. Control statements are the log's own.
+    /// The rules that refuse, then those that allow.
+    pub fn rules(&self) -> (&[Rule], &[Rule]) {
+        (&self.refuse, &self.allow)
+    }
+
+    /// Decides. A rule that refuses goes first; otherwise a statement is
+    /// admitted when all conditions of one rule hold, and no rule means no.
+    /// Control statements are the log's own.
     pub fn decide(&self, statement: Authentic, read: &Read, facts: &Facts) -> Decision {
         if let Record::Control(control) = &read.record {
             return Decision::Refuse(Refusal::reserved(&self.name, control.content_type()));
         }
-        let traces: Vec<RuleTrace> =
-            self.rules.iter().map(|rule| rule.trace(&statement, read, facts)).collect();
-        if traces.iter().any(RuleTrace::holds) {
-            Decision::Admit(Box::new(Admitted { statement }))
-        } else {
-            Decision::Refuse(Refusal::new(&self.name, traces))
+        let case = Case::new(&statement, read, facts);
+        let refused = self.refuse.iter().any(|rule| rule.holds(&case));
+        if !refused && self.allow.iter().any(|rule| rule.holds(&case)) {
+            return Decision::Admit(Box::new(Admitted { statement }));
         }
+        Decision::Refuse(Refusal::new(&self.name, self.trace(&case)))
+    }
+
+    /// Every rule and condition, whatever comes of it.
+    pub fn explain(&self, statement: &Authentic, read: &Read, facts: &Facts) -> Vec<RuleTrace> {
+        self.trace(&Case::new(statement, read, facts))
+    }
+
+    fn trace(&self, case: &Case<'_>) -> Vec<RuleTrace> {
+        let refuse = self.refuse.iter().map(|rule| rule.trace(case, true));
+        refuse.chain(self.allow.iter().map(|rule| rule.trace(case, false))).collect()
     }
 
     /// Admits a control statement of the log itself: signed under its own

@@ -1,6 +1,8 @@
 //! Each condition both ways, each mistake of a policy file, and the policies
 //! we ship.
 
+mod conditions;
+
 use super::rule::Pattern;
 use super::*;
 use crate::envelope::fixture::{ISSUER, NOW, SUBJECT, Sketch, ed25519, es256};
@@ -159,7 +161,7 @@ fn files_that_cannot_run() {
         ("name = 1", "policy-wrong-kind"),
         ("name = \"a\"\nalow = 1", "policy-unknown-key"),
         ("name = \"a\"\nallow = 1", "policy-wrong-kind"),
-        ("name = \"a\"\nallow = [1]", "policy-missing"),
+        ("name = \"a\"\nallow = [1]", "policy-wrong-kind"),
         ("name = \"a\"\n[[allow]]", "policy-empty-rule"),
         ("name = \"a\"\n[[allow]]\nname = \"all\"", "policy-empty-rule"),
         ("name = \"a\"\n[[allow]]\nisuer = \"*\"", "policy-unknown-key"),
@@ -192,7 +194,10 @@ fn mistakes_name_their_line() {
     let error = Policy::parse(text).unwrap_err();
     assert_eq!(error.to_string(), "line 6: unknown key isuer; did you mean issuer?");
     let error = Policy::parse("name = \"a\"\n[[allow]]\nbinding = \"any\"").unwrap_err();
-    assert_eq!(error.to_string(), "line 3: \"any\" is not a binding");
+    assert_eq!(
+        error.to_string(),
+        "line 3: \"any\" is not a word of binding; known are did:web, pinned, self-certified, x5chain"
+    );
 }
 
 #[test]

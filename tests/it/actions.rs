@@ -4,7 +4,7 @@
 use capstan::envelope::{Draft, SignedStatement, seal_with_claims};
 use capstan::key::{Algorithm, SigningKey};
 use capstan::profile::capsule::{
-    Action, AttestationMode, Attachments, CONTENT_TYPE, OUTCOME_CONTENT_TYPE,
+    Action, Attachments, AttestationMode, CONTENT_TYPE, OUTCOME_CONTENT_TYPE,
 };
 use capstan::receipt::attach;
 use capstan::service;
@@ -109,7 +109,8 @@ impl World {
     /// The story of a Capsule, as the API tells it.
     fn story(&self, capsule_id: &str) -> Value {
         let (status, body) =
-            request(&self.server.address, &format!("GET /api/v1/stories/{capsule_id}"), b"").unwrap();
+            request(&self.server.address, &format!("GET /api/v1/stories/{capsule_id}"), b"")
+                .unwrap();
         assert_eq!(status, 200);
         serde_json::from_slice(&body).unwrap()
     }
@@ -138,7 +139,10 @@ fn accepted(verdict: Option<&str>) -> Value {
 }
 
 fn response() -> Attachments {
-    Attachments { response: Some(Json::read(br#"{"paid":true}"#).unwrap()), ..Attachments::default() }
+    Attachments {
+        response: Some(Json::read(br#"{"paid":true}"#).unwrap()),
+        ..Attachments::default()
+    }
 }
 
 /// Every way an action ends, in one log: registered, anchored, explained.
@@ -148,14 +152,18 @@ fn every_ending_is_evidence() {
     let payment = |status: &str| json!({"type": "send_payment", "status": status, "external_ref": "po-7781", "irreversibility_class": "one_way_recoverable"});
     let mut planned = payment("planned");
     planned.as_object_mut().unwrap().remove("effect_attestation");
-    let refused = |verdict: &str| {
-        json!({"decision": "reject", "approver": "policy", "human_disposed": false, "verdict_class": verdict})
-    };
+    let refused = |verdict: &str| json!({"decision": "reject", "approver": "policy", "human_disposed": false, "verdict_class": verdict});
     let none = Attachments::default;
     let endings = [
         world.register(&described("pay-1", accepted(None), Some(planned)), none()),
-        world.register(&described("pay-1", accepted(Some("executed")), Some(payment("dispatched"))), none()),
-        world.register(&described("pay-1", accepted(Some("executed")), Some(payment("confirmed"))), response()),
+        world.register(
+            &described("pay-1", accepted(Some("executed")), Some(payment("dispatched"))),
+            none(),
+        ),
+        world.register(
+            &described("pay-1", accepted(Some("executed")), Some(payment("confirmed"))),
+            response(),
+        ),
         world.register(&described("pay-2", refused("blocked"), None), none()),
         world.register(&described("pay-3", refused("denied"), None), none()),
     ];
@@ -184,7 +192,10 @@ fn a_human_closes_what_was_open() {
     assert_eq!(world.story(&later.capsule_id)["open"], json!(true));
     let expired = json!({"decision": "reject", "approver": "policy", "human_disposed": false, "verdict_class": "expired"});
     let supersedes = Some(later.capsule_id.clone());
-    world.register(&described("pay-5", expired, None), Attachments { supersedes, ..Attachments::default() });
+    world.register(
+        &described("pay-5", expired, None),
+        Attachments { supersedes, ..Attachments::default() },
+    );
     assert_eq!(world.story(&later.capsule_id)["open"], json!(false));
 }
 
@@ -193,7 +204,8 @@ fn a_human_closes_what_was_open() {
 fn an_outcome_joins_its_action_by_subject() {
     let world = World::new(include_str!("../../policy/agents.toml"));
     let effect = json!({"type": "send_payment", "status": "confirmed", "external_ref": "po-9"});
-    let paid = world.register(&described("pay-9", accepted(Some("executed")), Some(effect)), response());
+    let paid =
+        world.register(&described("pay-9", accepted(Some("executed")), Some(effect)), response());
     let draft = Draft {
         content_type: OUTCOME_CONTENT_TYPE,
         issuer: DEVELOPER,

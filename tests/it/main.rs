@@ -24,6 +24,9 @@ mod api;
 /// Search, stories and open items over HTTP, and the index behind them.
 mod api_v1;
 
+/// What agents did, each ending registered over HTTP and proven offline.
+mod actions;
+
 /// SIGKILL, SIGTERM and restored copies of a real process.
 mod crash;
 

@@ -1,0 +1,94 @@
+//! What a policy looks at: one statement, what was read from it, and the log
+//! before it.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use super::Facts;
+use crate::envelope::{Authentic, Header};
+use crate::profile::{Read, Severity, Summary};
+use crate::wire::cbor::Value;
+
+/// One statement to be decided.
+pub(super) struct Case<'a> {
+    pub(super) statement: &'a Authentic,
+    pub(super) read: &'a Read,
+    pub(super) facts: &'a Facts,
+    /// Made when the first condition asks: most policies never do.
+    summary: OnceCell<Summary>,
+}
+
+/// A value some condition looks at; none when the statement does not say.
+pub(super) type Seen<'a> = Option<Cow<'a, str>>;
+
+impl<'a> Case<'a> {
+    pub(super) fn new(statement: &'a Authentic, read: &'a Read, facts: &'a Facts) -> Self {
+        Self { statement, read, facts, summary: OnceCell::new() }
+    }
+
+    pub(super) fn header(&self) -> &'a Header {
+        self.statement.statement().header()
+    }
+
+    pub(super) fn summary(&self) -> &Summary {
+        self.summary.get_or_init(|| self.read.record.summary())
+    }
+
+    /// The severity of the worst finding, `none` without any.
+    pub(super) fn worst_finding(&self) -> &'static str {
+        let worst = self.read.findings.iter().map(|finding| finding.severity).max();
+        worst.map_or("none", Severity::name)
+    }
+
+    /// How hard the effect is to undo; `none` when there is no effect, and
+    /// `unstated` when there is one that does not say.
+    pub(super) fn irreversibility(&self) -> &str {
+        let summary = self.summary();
+        let has_effect = summary.effect_type.is_some() || summary.effect_status.is_some();
+        match summary.irreversibility.as_deref() {
+            Some(class) => class,
+            None if has_effect => "unstated",
+            None => "none",
+        }
+    }
+
+    pub(super) fn parent(&self) -> &'static str {
+        match self.facts.parent_known {
+            None => "none",
+            Some(true) => "known",
+            Some(false) => "unknown",
+        }
+    }
+
+    pub(super) fn parent_operator(&self) -> &'static str {
+        match self.facts.parent_same_operator {
+            None => "none",
+            Some(true) => "same",
+            Some(false) => "other",
+        }
+    }
+
+    pub(super) fn record_id(&self) -> &'static str {
+        match (self.facts.record_id_known, self.facts.record_id_other_chain) {
+            (_, true) => "other-chain",
+            (true, false) => "known",
+            (false, false) => "new",
+        }
+    }
+
+    /// A CWT claim by its number or name, as text.
+    pub(super) fn claim(&self, name: &str) -> Option<String> {
+        let header = Value::read(self.statement.statement().protected()).ok()?;
+        let Value::Map(claims) = header.get(15)? else { return None };
+        let number = name.parse::<i64>().ok();
+        let wanted = |label: &Value<'_>| match label {
+            Value::Text(text) => *text == name,
+            label => number.is_some() && label.int::<i64>() == number,
+        };
+        let (_, value) = claims.iter().find(|(label, _)| wanted(label))?;
+        Some(match value {
+            Value::Text(text) => (*text).to_owned(),
+            value => value.int::<i64>().map_or_else(|| value.to_string(), |n| n.to_string()),
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! From the description of a statement to an authentic one.
+
+use std::collections::BTreeMap;
+
+use super::Sketch;
+use crate::envelope::{Authentic, Binding, Resolved, SIGN1_TAG, SignedStatement, sig_structure};
+use crate::key::{Algorithm, SigningKey};
+use crate::profile::capsule::{self, CapsuleRecord};
+use crate::trust::TrustAnchors;
+use crate::wire::cbor;
+use crate::wire::time::UnixSeconds;
+
+/// 2026-06-01T00:00:00Z; nothing a case describes depends on the time.
+const NOW: UnixSeconds = UnixSeconds::new(1_780_272_000);
+
+impl Sketch {
+    /// This one where it says something, and otherwise the base.
+    pub(super) fn over(&self, base: &Self) -> Self {
+        let text = |own: &Option<String>, base: &Option<String>| own.clone().or(base.clone());
+        let merge = |own: &BTreeMap<String, toml::Value>, base: &BTreeMap<String, toml::Value>| {
+            let mut all = base.clone();
+            all.extend(own.clone());
+            all
+        };
+        let is_capsule = self.payload.is_none();
+        Self {
+            algorithm: text(&self.algorithm, &base.algorithm),
+            binding: text(&self.binding, &base.binding),
+            issuer: text(&self.issuer, &base.issuer),
+            subject: text(&self.subject, &base.subject),
+            content_type: text(&self.content_type, &base.content_type),
+            payload: text(&self.payload, &base.payload),
+            capsule: text(&self.capsule, &base.capsule).filter(|_| is_capsule),
+            set: merge(&self.set, &base.set),
+            claim: merge(&self.claim, &base.claim),
+            facts: self.facts.clone(),
+            unknown: BTreeMap::new(),
+        }
+    }
+
+    /// Signs and authenticates it.
+    pub(super) fn build(&self) -> Result<Authentic, String> {
+        let algorithm = self.algorithm.as_deref().unwrap_or("ES256");
+        let algorithm = Algorithm::from_name(algorithm).ok_or("unknown algorithm")?;
+        let key = SigningKey::generate(algorithm).map_err(|e| e.to_string())?;
+        let capsule = self.capsule.as_ref().map(|text| self.capsule(text)).transpose()?;
+        let told = Told::of(self, capsule.as_ref());
+        let payload = match &capsule {
+            Some(capsule) => capsule.to_string(),
+            None => self.payload.clone().unwrap_or_else(|| "{}".to_owned()),
+        };
+        let bytes = told.sign(&key, payload.as_bytes())?;
+        let statement = SignedStatement::parse(bytes).map_err(|e| e.to_string())?;
+        let name = self.binding.as_deref().unwrap_or("pinned");
+        let public = std::slice::from_ref(key.public());
+        let (trust, keys) = match Binding::from_name(name) {
+            Some(Binding::Pinned) => {
+                (TrustAnchors::default().with_issuer(&told.issuer, public), Vec::new())
+            }
+            Some(Binding::DidWeb) => (TrustAnchors::default(), public.to_vec()),
+            Some(Binding::SelfCertified) => (TrustAnchors::default(), Vec::new()),
+            _ => return Err(format!("cases cannot be made with binding {name:?}")),
+        };
+        statement.authenticate(&trust, &Resolved { keys }, NOW).map_err(|e| e.to_string())
+    }
+
+    /// The capsule with its changes made and its id computed.
+    fn capsule(&self, text: &str) -> Result<serde_json::Value, String> {
+        let mut capsule: serde_json::Value =
+            serde_json::from_str(text).map_err(|e| e.to_string())?;
+        for (pointer, value) in &self.set {
+            let (parent, member) =
+                pointer.rsplit_once('/').ok_or("a JSON pointer starts with /")?;
+            let parent = capsule.pointer_mut(parent).and_then(serde_json::Value::as_object_mut);
+            let parent = parent.ok_or_else(|| format!("nothing is at {pointer}"))?;
+            if value.as_str() == Some("") {
+                parent.remove(member);
+            } else {
+                let value = serde_json::to_value(value).map_err(|e| e.to_string())?;
+                parent.insert(member.to_owned(), value);
+            }
+        }
+        let (record, _) = CapsuleRecord::read(capsule.to_string().as_bytes());
+        if let (Some(members), Some(id)) = (capsule.as_object_mut(), record.capsule_id())
+            && !members.contains_key("capsule_id")
+        {
+            members.insert("capsule_id".to_owned(), id.into());
+        }
+        Ok(capsule)
+    }
+}
+
+/// What the header will say.
+struct Told {
+    content_type: String,
+    issuer: String,
+    subject: String,
+    claims: BTreeMap<String, toml::Value>,
+}
+
+impl Told {
+    fn of(sketch: &Sketch, capsule: Option<&serde_json::Value>) -> Self {
+        let member = |name: &str| {
+            let found = capsule.and_then(|capsule| capsule.get(name)?.as_str());
+            found.unwrap_or("unnamed").to_owned()
+        };
+        let own = |given: &Option<String>, otherwise: &str| {
+            given.clone().unwrap_or_else(|| otherwise.to_owned())
+        };
+        let mut claims = BTreeMap::new();
+        let (content_type, issuer, subject) = match capsule {
+            Some(_) => {
+                claims.insert("capsule_statement_type".to_owned(), "agent_action".into());
+                let subject = capsule::subject(&member("operator"), &member("action_id"));
+                (capsule::CONTENT_TYPE, member("developer"), subject)
+            }
+            None => ("application/json", "https://agent.example".to_owned(), "urn:x:1".to_owned()),
+        };
+        claims.extend(sketch.claim.clone());
+        claims.retain(|_, value| value.as_str() != Some(""));
+        Self {
+            content_type: own(&sketch.content_type, content_type),
+            issuer: own(&sketch.issuer, &issuer),
+            subject: own(&sketch.subject, &subject),
+            claims,
+        }
+    }
+
+    fn sign(&self, key: &SigningKey, payload: &[u8]) -> Result<Vec<u8>, String> {
+        let protected = self.protected(key)?;
+        let message = sig_structure(&protected, payload);
+        let signature = key.sign(&message).map_err(|e| e.to_string())?;
+        let mut out = Vec::new();
+        cbor::tag(&mut out, SIGN1_TAG);
+        cbor::array(&mut out, 4);
+        cbor::bytes(&mut out, &protected);
+        cbor::map(&mut out, 0);
+        cbor::bytes(&mut out, payload);
+        cbor::bytes(&mut out, &signature);
+        Ok(out)
+    }
+
+    fn protected(&self, key: &SigningKey) -> Result<Vec<u8>, String> {
+        let mut out = Vec::new();
+        cbor::map(&mut out, 4);
+        cbor::int(&mut out, 1);
+        cbor::int(&mut out, key.algorithm().cose());
+        cbor::int(&mut out, 3);
+        cbor::text(&mut out, &self.content_type);
+        cbor::int(&mut out, 4);
+        cbor::bytes(&mut out, key.public().id().as_bytes());
+        cbor::int(&mut out, 15);
+        cbor::map(&mut out, 3 + self.claims.len());
+        cbor::int(&mut out, 1);
+        cbor::text(&mut out, &self.issuer);
+        cbor::int(&mut out, 2);
+        cbor::text(&mut out, &self.subject);
+        cbor::int(&mut out, 8);
+        cbor::map(&mut out, 1);
+        cbor::int(&mut out, 1);
+        out.extend(key.public().to_cose_key());
+        for (name, value) in &self.claims {
+            match name.parse::<i64>() {
+                Ok(number) => cbor::int(&mut out, number),
+                Err(_) => cbor::text(&mut out, name),
+            }
+            match value {
+                toml::Value::String(text) => cbor::text(&mut out, text),
+                toml::Value::Integer(number) => cbor::int(&mut out, *number),
+                _ => return Err(format!("claim {name} must be text or a whole number")),
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,142 @@
+//! A rule in Rego, for those who bring their own.
+//!
+//! In: a module, compiled when the policy is read, and a statement in the
+//! shape scitt-ccf-ledger gives its policies. Out: yes, if `allow` is true
+//! and `errors` is empty. The module has no clock, no network and no chance:
+//! what it decides today it decides in any replay.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use regorus::utils::limits::ExecutionTimerConfig;
+use regorus::{Engine, Value};
+use serde_json::json;
+
+use super::case::Case;
+
+/// Long enough for any honest policy, short enough for a full queue.
+const LIMIT: ExecutionTimerConfig = ExecutionTimerConfig {
+    limit: Duration::from_millis(100),
+    check_interval: NonZeroU32::MIN.saturating_add(63),
+};
+
+/// What answers differently each time it is asked.
+const NOT_REPLAYABLE: &[&str] = &["rand.intn", "time.now_ns", "opa.runtime", "http.send"];
+
+/// A module that compiled.
+#[derive(Clone)]
+pub(super) struct Program {
+    engine: Engine,
+    package: String,
+    has_errors: bool,
+}
+
+impl Program {
+    /// Compiles a module, or says why not. It is run once on nothing, so
+    /// that one that cannot run is found before it is in force.
+    pub(super) fn compile(text: &str) -> Result<Self, String> {
+        if let Some(name) = NOT_REPLAYABLE.iter().find(|name| text.contains(**name)) {
+            return Err(format!("{name} cannot be replayed"));
+        }
+        let mut engine = Engine::new();
+        engine.set_execution_timer_config(LIMIT);
+        let added = engine.add_policy("policy.rego".to_owned(), text.to_owned());
+        let package = added.map_err(|e| e.to_string())?;
+        engine.set_input(Value::new_object());
+        let mut trial = engine.clone();
+        trial.eval_rule(format!("{package}.allow")).map_err(|e| e.to_string())?;
+        let errors = trial.eval_rule(format!("{package}.errors"));
+        // A rule of that name that fails on nothing is still a rule.
+        let has_errors = errors.is_ok() || text.contains("errors");
+        if let (true, Err(e)) = (has_errors, errors) {
+            return Err(e.to_string());
+        }
+        Ok(Self { engine, package, has_errors })
+    }
+
+    /// Runs the module. Anything but a clear yes is a reason to refuse.
+    pub(super) fn run(&self, case: &Case<'_>) -> Result<(), String> {
+        let mut engine = self.engine.clone();
+        engine.set_input_json(&input(case).to_string()).map_err(|e| e.to_string())?;
+        let mut ask = |rule: &str| {
+            engine.eval_rule(format!("{}.{rule}", self.package)).map_err(|e| e.to_string())
+        };
+        if self.has_errors {
+            let errors = ask("errors")?;
+            let none = match &errors {
+                Value::Undefined => true,
+                Value::Set(all) => all.is_empty(),
+                Value::Array(all) => all.is_empty(),
+                _ => false,
+            };
+            if !none {
+                return Err(format!("errors {errors}"));
+            }
+        }
+        match ask("allow")? {
+            Value::Bool(true) => Ok(()),
+            Value::Undefined => Err("allow is undefined".to_owned()),
+            other => Err(format!("allow is {other}")),
+        }
+    }
+}
+
+fn input(case: &Case<'_>) -> serde_json::Value {
+    let header = case.header();
+    let claims = &header.claims;
+    let mut cwt = json!({ "iss": claims.issuer, "sub": claims.subject });
+    if let Some(cwt) = cwt.as_object_mut() {
+        cwt.extend(claims.issued_at.map(|at| ("iat".to_owned(), json!(at.seconds()))));
+        cwt.extend(claims.named.iter().map(|(name, text)| (name.clone(), json!(text))));
+    }
+    let content_type = header.content_type.as_ref().map(ToString::to_string);
+    let phdr = json!({
+        "alg": header.algorithm,
+        "content_type": content_type,
+        "cty": content_type,
+        "cwt": cwt,
+    });
+    let mut input = json!({ "phdr": phdr, "capstan": ours(case) });
+    let payload = serde_json::from_slice::<serde_json::Value>(case.statement.payload());
+    if let (Some(input), Ok(payload)) = (input.as_object_mut(), payload) {
+        input.insert("payload".to_owned(), payload);
+    }
+    input
+}
+
+/// What only this log knows.
+fn ours(case: &Case<'_>) -> serde_json::Value {
+    let s = case.summary();
+    let finding = |f: &crate::profile::Finding| json!({ "code": f.code, "severity": f.severity.name(), "at": f.at });
+    json!({
+        "binding": case.statement.issuer().binding.name(),
+        "profile": case.read.record.profile(),
+        "findings": case.read.findings.iter().map(finding).collect::<Vec<_>>(),
+        "facts": {
+            "parent": case.parent(),
+            "parent_operator": case.parent_operator(),
+            "parent_superseded": case.facts.parent_superseded,
+            "record_id": case.record_id(),
+        },
+        "summary": {
+            "record_id": s.record_id,
+            "action_id": s.action_id,
+            "decision_id": s.decision_id,
+            "operator": s.operator,
+            "developer": s.developer,
+            "action_type": s.action_type,
+            "verdict": s.verdict,
+            "decision": s.decision,
+            "approver": s.approver,
+            "human_disposed": s.human_disposed,
+            "effect_type": s.effect_type,
+            "effect_status": s.effect_status,
+            "effect_mode": s.effect_mode,
+            "effect_attestation": s.effect_attestation,
+            "irreversibility": s.irreversibility,
+            "external_ref": s.external_ref,
+            "ok": s.ok,
+            "concealed": s.is_concealed,
+        },
+    })
+}
