@@ -4,6 +4,7 @@
 //! 3 cannot tell. Verbs compute; `output` alone prints.
 
 mod audit;
+mod bundle;
 mod client;
 mod config;
 mod dev;
@@ -22,8 +23,10 @@ mod prove;
 mod raw;
 mod register;
 mod replay;
+mod reindex;
 mod report;
 mod seal;
+mod search;
 mod serve;
 mod settings;
 mod stop;
@@ -80,6 +83,18 @@ enum Verb {
     Inspect(inspect::Args),
     /// Fetch a fresh receipt, or one that shows growth
     Prove(prove::Args),
+    /// List what is in a log, newest first
+    Log(search::LogArgs),
+    /// Find statements by whole values of any field
+    Find(search::FindArgs),
+    /// Tell what belongs to a record or an action
+    Story(search::StoryArgs),
+    /// List records that wait for somebody
+    OpenItems(search::OpenArgs),
+    /// Pack a statement with all that shows why it is in the log
+    Bundle(bundle::Args),
+    /// Make the search index of a log again
+    Reindex(reindex::Args),
     /// Recompute a log on this machine from its bytes
     Fsck(fsck::Args),
     /// Make every decision of a log again, from the log alone
@@ -122,24 +137,30 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
     match verb {
         Verb::Audit(args) => on_network(audit::run(&args, out)),
+        Verb::Bundle(args) => on_network(bundle::run(&args, out)),
         Verb::Completions(args) => packaging::completions(&args, out),
         Verb::Config(verb) => config::run(&verb, out),
         Verb::Dev(args) => on_network(dev::run(&args, out)),
+        Verb::Find(args) => on_network(search::find(&args, out)),
         Verb::Fsck(args) => fsck::run(&args, out),
         Verb::Health(args) => on_network(health::run(&args, out)),
         Verb::Init(args) => init::run(&args, out),
         Verb::Inspect(args) => inspect::run(&args, out),
         Verb::Key(verb) => key::run(&verb, out),
         Verb::Keygen(args) => keygen::run(&args, out),
+        Verb::Log(args) => on_network(search::log(&args, out)),
         Verb::Man(args) => packaging::man(&args, out),
+        Verb::OpenItems(args) => on_network(search::open_items(&args, out)),
         Verb::Outbox(verb) => on_network(outbox::run(&verb, out)),
         Verb::Policy(verb) => policy::run(&verb, out),
         Verb::Prove(args) => on_network(prove::run(&args, out)),
         Verb::Record(args) => on_network(outbox::record(&args, out)),
         Verb::Register(args) => on_network(register::run(&args, out)),
         Verb::Replay(args) => replay::run(&args, out),
+        Verb::Reindex(args) => reindex::run(&args, out),
         Verb::Seal(args) => seal::run(&args, out),
         Verb::Serve(args) => on_network(serve::run(&args, out)),
+        Verb::Story(args) => on_network(search::story(&args, out)),
         Verb::Trust(trust::Verb::Add(args)) => on_network(trust::add(&args, out)),
         Verb::Trust(trust::Verb::Show(args)) => trust::show(&args, out),
         Verb::Verify(args) => verify::run(&args, out),

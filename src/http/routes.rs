@@ -34,7 +34,7 @@ pub(super) struct Parameter {
 const COSE: &[&str] = &["application/cose"];
 const RECEIPT: &[&str] = &["application/cose", "application/scitt-receipt+cose"];
 const STATEMENT: &[&str] = &["application/cose", "application/scitt-statement+cose"];
-const CBOR: &[&str] = &["application/cbor"];
+pub(super) const CBOR: &[&str] = &["application/cbor"];
 const SEQUENCE: &[&str] = &["application/cbor-seq"];
 pub(super) const JSON: &[&str] = &["application/json"];
 const TEXT: &[&str] = &["text/plain"];
@@ -222,6 +222,7 @@ pub(super) const ROUTES: &[Route] = &[
     search_routes::STATEMENT,
     search_routes::STORY,
     search_routes::OPEN_ITEMS,
+    search_routes::BUNDLE,
     Route {
         method: "get",
         path: "/policy",

@@ -2,7 +2,7 @@
 
 use axum::routing::get;
 
-use super::routes::{ENTRY, JSON, NOTHING, Parameter, Route};
+use super::routes::{CBOR, ENTRY, JSON, NOTHING, Parameter, Route};
 use super::statements;
 
 const fn query(name: &'static str, about: &'static str) -> Parameter {
@@ -97,4 +97,16 @@ pub(super) const OPEN_ITEMS: Route = Route {
     answers: &[(200, JSON, "A page; not a proof of absence")],
     problems: &[400],
     handler: || get(statements::open_items),
+};
+
+pub(super) const BUNDLE: Route = Route {
+    method: "get",
+    path: "/api/v1/bundles/{id}",
+    id: "bundle",
+    summary: "A statement with policy, trust, chain and checkpoint, to be verified offline",
+    parameters: &[ENTRY],
+    takes: NOTHING,
+    answers: &[(200, CBOR, "The bundle")],
+    problems: &[400, 404],
+    handler: || get(statements::bundle),
 };

@@ -3,6 +3,8 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use super::App;
@@ -57,6 +59,16 @@ pub(super) async fn open_items(
 ) -> Result<Json<Value>, Problem> {
     let fields = [Field::Operator, Field::Developer, Field::Issuer, Field::ActionId];
     Ok(Json(app.service.open_items(&query(&pairs, &fields)?)?))
+}
+
+/// `GET /api/v1/bundles/{id}`
+pub(super) async fn bundle(
+    State(app): State<App>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let entry = locate(&app, &name)?.ok_or_else(|| unknown(&name))?;
+    let bytes = app.service.bundle(&entry)?;
+    Ok(([(CONTENT_TYPE, "application/cbor")], bytes).into_response())
 }
 
 fn unknown(name: &str) -> Problem {

@@ -4,15 +4,16 @@
 //! the command line both show. Only what the signed head covers is found.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Fault, Service};
+use super::{ControlError, Fault, Service};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::LeafIndex;
 use crate::profile::capsule::OPEN;
 use crate::profile::{self, Summary};
-use crate::store::{self, Field, Page, Query};
+use crate::store::{self, DataDir, Field, Page, Query, Store};
 use crate::story::{self, State, Story};
 use crate::wire::digest::Digest;
 
@@ -24,6 +25,15 @@ const CANDIDATES_MAX: usize = 2_000;
 /// What every answer says about itself.
 pub const NOT_PROOF: &str = "Search is this server's index, not proof of absence: \
      what is not found here may still be in the log. A receipt proves what is.";
+
+/// Makes the index of a log that nobody else has open again. `progress`
+/// hears the number of statements done and the number there are.
+pub fn reindex(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, ControlError> {
+    let (store, head) = Store::open_as_found(DataDir::open(path)?)?;
+    let size = head.size();
+    store.reindex(size, &mut |done| progress(done, size.get()))?;
+    Ok(size.get())
+}
 
 impl Service {
     /// Statements that have everything asked for, newest first.

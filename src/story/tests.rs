@@ -1,1 +1,170 @@
+//! Stories as tables: records in, states and oddities out.
 
+use super::*;
+use crate::profile::Parent;
+
+const AGENT: &str = "https://agent.example";
+
+fn entry(index: u64, record_id: &str, verdict: &str) -> Entry {
+    Entry {
+        index,
+        id: StatementId::of_canonical(&index.to_be_bytes()),
+        issuer: AGENT.to_owned(),
+        subject: "urn:agent-action-capsule:acme:1".to_owned(),
+        time: UnixSeconds::new(index),
+        profile: "capsule",
+        summary: Summary {
+            record_id: Some(record_id.to_owned()),
+            action_id: Some("1".to_owned()),
+            operator: Some("acme".to_owned()),
+            developer: Some(AGENT.to_owned()),
+            verdict: Some(verdict.to_owned()),
+            ok: Some(true),
+            ..Summary::default()
+        },
+    }
+}
+
+fn over(parent: &str, mut entry: Entry) -> Entry {
+    let relation = "supersedes".to_owned();
+    entry.summary.parent = Some(Parent { record_id: parent.to_owned(), relation });
+    entry
+}
+
+fn with(mut entry: Entry, change: impl FnOnce(&mut Entry)) -> Entry {
+    change(&mut entry);
+    entry
+}
+
+fn codes(story: &Story) -> Vec<(u64, &'static str)> {
+    story.oddities.iter().map(|odd| (odd.index, odd.code)).collect()
+}
+
+#[test]
+fn only_what_counts_closes() {
+    let open = || entry(0, "a", "hitl_dispatched");
+    let close = || over("a", entry(1, "b", "resolved"));
+    let late = || over("a", entry(2, "c", "resolved"));
+    let refused = vec![(1, "supersedes_not_authorised")];
+    let table = [
+        (vec![open()], State::Open, vec![]),
+        (vec![open(), close()], State::Closed { by: 1 }, vec![]),
+        (
+            vec![open(), close(), late()],
+            State::Closed { by: 1 },
+            vec![(2, "concurrent_supersedes")],
+        ),
+        (vec![open(), with(close(), |e| e.summary.ok = Some(false))], State::Open, refused.clone()),
+        (
+            vec![open(), with(close(), |e| e.summary.operator = Some("evil".to_owned()))],
+            State::Open,
+            refused.clone(),
+        ),
+        (
+            vec![open(), with(close(), |e| e.issuer = "evil".to_owned())],
+            State::Open,
+            refused.clone(),
+        ),
+        (
+            vec![open(), with(close(), |e| e.issuer = "evil".to_owned()), late()],
+            State::Closed { by: 2 },
+            refused,
+        ),
+        (vec![with(open(), |e| e.summary.is_concealed = true)], State::Concealed, vec![]),
+        (vec![entry(0, "a", "executed")], State::Final, vec![]),
+    ];
+    for (n, (entries, state, odd)) in table.into_iter().enumerate() {
+        let story = Story::tell(entries);
+        assert_eq!((&story.records[0].1, codes(&story)), (&state, odd), "row {n}");
+        assert_eq!(story.is_open(), state == State::Open, "row {n}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let table = [
+        (vec![over("a", entry(0, "a", "executed"))], vec![(0, "chain_self_parent")]),
+        (vec![over("z", entry(0, "a", "executed"))], vec![(0, "chain_parent_missing")]),
+        (
+            vec![over("b", entry(0, "a", "executed")), entry(1, "b", "executed")],
+            vec![(0, "chain_parent_not_earlier")],
+        ),
+        (
+            vec![over("b", entry(0, "a", "executed")), over("a", entry(1, "b", "executed"))],
+            vec![(0, "chain_parent_not_earlier"), (0, "chain_cycle")],
+        ),
+        (
+            vec![
+                entry(0, "p", "executed"),
+                entry(1, "a", "executed"),
+                over("p", entry(2, "a", "executed")),
+            ],
+            vec![(2, "capsule_id_equivocation")],
+        ),
+        (
+            vec![with(entry(0, "a", "executed"), |e| {
+                e.summary.effect_status = Some("reverted".to_owned());
+            })],
+            vec![(0, "reverted_without_confirmed")],
+        ),
+        (
+            vec![
+                with(entry(0, "a", "executed"), |e| {
+                    e.summary.effect_status = Some("confirmed".to_owned());
+                }),
+                over(
+                    "a",
+                    with(entry(1, "b", "executed"), |e| {
+                        e.summary.effect_status = Some("reverted".to_owned());
+                    }),
+                ),
+            ],
+            vec![],
+        ),
+    ];
+    for (n, (entries, odd)) in table.into_iter().enumerate() {
+        assert_eq!(codes(&Story::tell(entries)), odd, "row {n}");
+    }
+}
+
+#[test]
+fn an_outcome_that_could_mean_two_actions_says_so() {
+    let outcome = |decision: Option<&str>| {
+        with(entry(2, "o", ""), |e| {
+            e.profile = "capsule-outcome";
+            e.summary = Summary { decision_id: decision.map(str::to_owned), ..Summary::default() };
+        })
+    };
+    let other = with(entry(1, "b", "executed"), |e| {
+        e.summary.operator = Some("acme:1".to_owned());
+        e.summary.decision_id = Some("d".to_owned());
+    });
+    let table = [
+        (vec![entry(0, "a", "executed"), outcome(None)], Correlation::About(vec![0]), vec![]),
+        (vec![outcome(None)], Correlation::Nothing, vec![(2, "outcome_without_action")]),
+        (
+            vec![entry(0, "a", "executed"), other.clone(), outcome(None)],
+            Correlation::Ambiguous(vec![0, 1]),
+            vec![(2, "outcome_ambiguous")],
+        ),
+        (
+            vec![entry(0, "a", "executed"), other, outcome(Some("d"))],
+            Correlation::About(vec![1]),
+            vec![],
+        ),
+    ];
+    for (n, (entries, correlation, odd)) in table.into_iter().enumerate() {
+        let story = Story::tell(entries);
+        assert_eq!((&story.outcomes[0].1, codes(&story)), (&correlation, odd), "row {n}");
+    }
+}
+
+#[test]
+fn an_expiry_is_counted_from_the_records_own_clock() {
+    let waiting = with(entry(0, "a", "deferred"), |e| {
+        e.summary.claimed_at = Some(UnixSeconds::new(100));
+        e.summary.expires_after = Some(60);
+    });
+    assert_eq!(waiting.expires_at(), Some(UnixSeconds::new(160)));
+    assert_eq!(entry(0, "a", "deferred").expires_at(), None);
+}

@@ -1,9 +1,10 @@
 //! The only verifier: command line, service self-check and tests call it.
 //!
-//! In: the bytes of a statement, receipt, Transparent Statement, checkpoint
-//! or consistency receipt, and whom to believe. Out: a `Report`. It never
+//! In: the bytes of a statement, receipt, Transparent Statement, checkpoint,
+//! consistency receipt or bundle, and whom to believe. Out: a `Report`. It never
 //! opens a socket or a file, and never asks what time it is.
 
+mod bundle;
 mod capsule;
 mod checkpoint;
 mod error;
@@ -17,9 +18,11 @@ use crate::checkpoint::SignedCheckpoint;
 use crate::key::PublicKey;
 use crate::receipt::{Proofs, Receipt};
 use crate::trust::TrustAnchors;
+use crate::wire::cbor::Value;
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
+pub use bundle::Bundle;
 pub use capsule::CapsuleReport;
 pub use error::Error;
 pub use receipt::{EntryRule, Extended, Included, Memo, consistency, inclusion};
@@ -50,6 +53,11 @@ pub fn verify(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
             Ok(note) => checkpoint::report(&note, evidence),
             Err(e) => malformed("checkpoint", e.code(), e.to_string()),
         };
+    }
+    if let Ok(value) = Value::read(bytes)
+        && Bundle::is_one(&value)
+    {
+        return bundle::report(&value, evidence);
     }
     let envelope = match crate::envelope::SignedStatement::parse_any_size(bytes.to_vec()) {
         Ok(envelope) => envelope,

@@ -21,6 +21,9 @@ mod journey;
 /// Statuses, headers and problems of the HTTP surface, without a socket.
 mod api;
 
+/// Search, stories and open items over HTTP, and the index behind them.
+mod api_v1;
+
 /// What agents did, each ending registered over HTTP and proven offline.
 mod actions;
 

@@ -1,0 +1,31 @@
+//! `capstan reindex`: the search index, made again from the statements.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::output::Out;
+use super::{Answer, broken_store};
+use crate::service;
+use crate::wire::text::grouped;
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan reindex --data /var/lib/capstan")]
+pub(super) struct Args {
+    /// Data directory of a log that is not running
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let bar = out.progress(u64::MAX, "indexing");
+    let done = service::reindex(&args.data, &mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let size = done.map_err(|e| broken_store(e, &args.data))?;
+    let text = format!("indexed {} statements", grouped(size));
+    out.answer(&json!({ "ok": true, "code": "ok", "statements": size }), &text)?;
+    Ok(Answer::Yes)
+}

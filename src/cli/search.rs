@@ -1,0 +1,263 @@
+//! `capstan log`, `find`, `story`, `open-items`: the API's answers for people.
+//!
+//! A log on this machine is asked in the same way as one behind an address,
+//! so both give the same facts.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use axum::body::Body;
+use axum::http::Request;
+use reqwest::Url;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use super::client::Client;
+use super::output::Out;
+use super::settings::{self, Given};
+use super::{Answer, Stop, broken_store};
+use crate::http::{self, HttpOptions};
+use crate::metrics::Metrics;
+use crate::service::{self, Options};
+use crate::store::Field;
+use crate::wire::text;
+
+/// Bytes of the largest answer a log on this machine gives.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Which log to ask.
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct Source {
+    /// Address of the log
+    #[arg(long)]
+    url: Option<String>,
+    /// Data directory of a log that is not running
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan log --verdict blocked --since 2026-01-01T00:00:00Z \
+                  --url http://127.0.0.1:8787")]
+pub(super) struct LogArgs {
+    /// Only statements of this issuer
+    #[arg(long)]
+    issuer: Option<String>,
+    /// Only records with this verdict
+    #[arg(long)]
+    verdict: Option<String>,
+    /// Only records of this operator
+    #[arg(long)]
+    operator: Option<String>,
+    /// Registered at or after this RFC 3339 time
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Registered at or before this RFC 3339 time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// How many, at most 200
+    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    limit: u32,
+    /// Where the page before ended
+    #[arg(long)]
+    cursor: Option<String>,
+    /// Only what still waits for somebody
+    #[arg(long, conflicts_with = "verdict")]
+    open: bool,
+    #[command(flatten)]
+    source: Source,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan find acme executed --url http://127.0.0.1:8787")]
+pub(super) struct FindArgs {
+    /// Whole values; a statement must have all of them, each in any field
+    #[arg(required = true, value_name = "WORD")]
+    words: Vec<String>,
+    /// How many, at most 200
+    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    limit: u32,
+    #[command(flatten)]
+    source: Source,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan story order-17 --url http://127.0.0.1:8787")]
+pub(super) struct StoryArgs {
+    /// A record id, a statement id or an action id
+    id: String,
+    #[command(flatten)]
+    source: Source,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan open-items --operator acme --url http://127.0.0.1:8787")]
+pub(super) struct OpenArgs {
+    /// Only records of this operator
+    #[arg(long)]
+    operator: Option<String>,
+    /// How many, at most 200
+    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    limit: u32,
+    #[command(flatten)]
+    source: Source,
+}
+
+pub(super) async fn log(args: &LogArgs, out: &Out) -> anyhow::Result<Answer> {
+    let limit = args.limit.to_string();
+    let pairs = [
+        ("issuer", args.issuer.as_deref()),
+        ("verdict", args.verdict.as_deref()),
+        ("operator", args.operator.as_deref()),
+        ("since", args.since.as_deref()),
+        ("until", args.until.as_deref()),
+        ("cursor", args.cursor.as_deref()),
+        ("limit", Some(limit.as_str())),
+    ];
+    let pairs: Vec<_> = pairs.into_iter().filter_map(|(name, v)| Some((name, v?))).collect();
+    let what = if args.open { "open-items" } else { "statements" };
+    let page = ask(&args.source, &["api", "v1", what], &pairs).await?;
+    show(&page, out)
+}
+
+pub(super) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<Answer> {
+    let limit = args.limit.to_string();
+    let mut pairs: Vec<_> = args.words.iter().map(|word| ("any", word.as_str())).collect();
+    pairs.push(("limit", &limit));
+    let page = ask(&args.source, &["api", "v1", "statements"], &pairs).await?;
+    let searched: Vec<&str> = Field::SEARCHED.iter().map(|field| field.name()).collect();
+    out.note(&format!("searched {} for whole values", searched.join(", ")));
+    show(&page, out)
+}
+
+pub(super) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result<Answer> {
+    let story = ask(&args.source, &["api", "v1", "stories", &args.id], &[]).await?;
+    out.answer(&story, &story_text(&story))?;
+    note(&story, out);
+    Ok(Answer::Yes)
+}
+
+pub(super) async fn open_items(args: &OpenArgs, out: &Out) -> anyhow::Result<Answer> {
+    let limit = args.limit.to_string();
+    let operator = args.operator.iter().map(|operator| ("operator", operator.as_str()));
+    let pairs: Vec<_> = operator.chain([("limit", limit.as_str())]).collect();
+    let page = ask(&args.source, &["api", "v1", "open-items"], &pairs).await?;
+    show(&page, out)
+}
+
+/// One question, whoever answers it.
+async fn ask(source: &Source, path: &[&str], pairs: &[(&str, &str)]) -> anyhow::Result<Value> {
+    let body = fetch(source, path, (pairs, "application/json")).await?;
+    serde_json::from_slice(&body).context("the log does not answer with JSON")
+}
+
+/// The bytes of one answer.
+pub(super) async fn fetch(
+    source: &Source,
+    path: &[&str],
+    (pairs, accept): (&[(&str, &str)], &str),
+) -> anyhow::Result<Vec<u8>> {
+    let base = source.url.as_deref().unwrap_or("http://127.0.0.1");
+    let client = Client::new(base, None)?;
+    let mut url = client.base().clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(path);
+    }
+    if !pairs.is_empty() {
+        url.query_pairs_mut().extend_pairs(pairs);
+    }
+    match &source.data {
+        None => client.fetch(url.as_str(), accept).await,
+        Some(data) => ask_here(data, &url).await,
+    }
+}
+
+async fn ask_here(data: &std::path::Path, url: &Url) -> anyhow::Result<Vec<u8>> {
+    let given = Given { data: Some(data), ..Given::default() };
+    let config = settings::load(&given)?.config;
+    let options = Options { read_only: true, ..Options::from_config(&config) };
+    let service = service::open(data, options, Metrics::new(env!("CARGO_PKG_VERSION")));
+    let service = service.map_err(|e| broken_store(e, data))?;
+    let router = http::app(service.clone(), HttpOptions::from_config(&config)?);
+    let target = url.query().map_or(url.path().to_owned(), |q| format!("{}?{q}", url.path()));
+    let request = Request::get(target).header("accept", "application/json").body(Body::empty())?;
+    let response = router.oneshot(request).await?;
+    let status = response.status().as_u16();
+    let body = axum::body::to_bytes(response.into_body(), ANSWER_BYTES_MAX).await?.to_vec();
+    if status == 200 {
+        return Ok(body);
+    }
+    let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let detail = string(&problem, "detail").to_owned();
+    let code = if status == 404 { "not-found" } else { "refused" };
+    Err(Stop::no(code, detail).into())
+}
+
+fn show(page: &Value, out: &Out) -> anyhow::Result<Answer> {
+    let list = page.get("statements").or_else(|| page.get("items"));
+    let entries = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mut lines = String::new();
+    entries.iter().for_each(|entry| line(&mut lines, entry));
+    out.answer(page, &lines)?;
+    if page.get("is_cut").and_then(Value::as_bool) == Some(true) {
+        out.note("the search cost too much and stopped early; go on with --cursor");
+    }
+    if let Some(cursor) = page.get("cursor").and_then(Value::as_str) {
+        out.note(&format!("there may be more: --cursor {cursor}"));
+    }
+    note(page, out);
+    Ok(Answer::Yes)
+}
+
+fn note(object: &Value, out: &Out) {
+    out.note(string(object, "note"));
+}
+
+fn string<'a>(object: &'a Value, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// `#17  2026-01-01T00:00:00Z  executed  https://agent.example  urn:…  7f3c9d21…04a1`
+fn line(lines: &mut String, entry: &Value) {
+    let index = entry.get("index").and_then(Value::as_u64).unwrap_or_default();
+    let verdict = entry.get("record").map(|record| string(record, "verdict"));
+    let what = verdict.filter(|v| !v.is_empty()).unwrap_or_else(|| string(entry, "profile"));
+    let (time, issuer) = (string(entry, "registered_at"), string(entry, "issuer"));
+    let (subject, id) = (string(entry, "subject"), text::short(string(entry, "id")));
+    let _infallible = write!(lines, "#{index:<6} {time}  {what:<15} {issuer}  {subject}  {id}");
+    let expires = string(entry, "expires_at_by_its_own_clock");
+    if !expires.is_empty() {
+        let _infallible = write!(lines, "  expires {expires} by its own clock");
+    }
+    lines.push('\n');
+}
+
+fn story_text(story: &Value) -> String {
+    let mut lines = format!("{}  {}\n", string(story, "state"), string(story, "id"));
+    let list = |name| story.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    for record in list("chain") {
+        let closed = record.get("closed_by").and_then(Value::as_u64);
+        let closed = closed.map_or(String::new(), |by| format!(" by #{by}"));
+        let _infallible = write!(lines, "  {:<9}{closed} ", string(&record, "state"));
+        line(&mut lines, &record);
+    }
+    for outcome in list("outcomes") {
+        let about = outcome.get("about").map(Value::to_string).unwrap_or_default();
+        let _infallible = write!(lines, "  outcome, {} {about} ", string(&outcome, "correlation"));
+        line(&mut lines, &outcome);
+    }
+    for fork in list("forks") {
+        let index = fork.get("index").and_then(Value::as_u64).unwrap_or_default();
+        let children = fork.get("children").map(Value::to_string).unwrap_or_default();
+        let _infallible = writeln!(lines, "  fork      #{index} is followed by {children}");
+    }
+    for finding in list("findings") {
+        let index = finding.get("index").and_then(Value::as_u64).unwrap_or_default();
+        let (severity, detail) = (string(&finding, "severity"), string(&finding, "detail"));
+        let code = string(&finding, "code");
+        let _infallible = writeln!(lines, "  {severity:<9} #{index}: {detail} ({code})");
+    }
+    lines
+}
