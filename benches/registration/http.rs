@@ -152,7 +152,7 @@ fn drive(address: &str, requests: &[Vec<u8>], connections: usize, expect: &str) 
 }
 
 /// Registrations per second, one statement a request.
-pub fn single_rate(count: usize) -> f64 {
+pub(crate) fn single_rate(count: usize) -> f64 {
     let log = Log::new();
     let requests = singles(&log.agent.sign(0, count));
     let server = Server::start(&log.data);
@@ -160,7 +160,7 @@ pub fn single_rate(count: usize) -> f64 {
 }
 
 /// Registrations per second, 256 statements a request.
-pub fn batch_rate(count: usize) -> f64 {
+pub(crate) fn batch_rate(count: usize) -> f64 {
     let log = Log::new();
     let requests = batches(&log.agent.sign(0, count));
     let server = Server::start(&log.data);
@@ -168,7 +168,7 @@ pub fn batch_rate(count: usize) -> f64 {
 }
 
 /// The median answer time with one request in flight.
-pub fn latency_p50_ms(count: usize) -> f64 {
+pub(crate) fn latency_p50_ms(count: usize) -> f64 {
     let log = Log::new();
     let requests = singles(&log.agent.sign(0, count.max(20)));
     let server = Server::start(&log.data);
@@ -186,7 +186,7 @@ pub fn latency_p50_ms(count: usize) -> f64 {
 }
 
 /// What changes as the log grows to `size`.
-pub fn growth(table: &mut Table, size: usize) {
+pub(crate) fn growth(table: &mut Table, size: usize) {
     let log = Log::new();
     let window = WINDOW.min(size / 4);
     let mut logged = 0;

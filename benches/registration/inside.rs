@@ -15,7 +15,7 @@ use crate::statements::Agent;
 const IN_FLIGHT: usize = 1024;
 
 /// Registrations per second.
-pub fn rate(count: usize) -> f64 {
+pub(crate) fn rate(count: usize) -> f64 {
     let dir = tempfile::tempdir_in(".").expect("a directory");
     let data = dir.path().join("data");
     let agent = Agent::new();

@@ -5,25 +5,25 @@ use capstan::key::{Algorithm, SigningKey};
 use capstan::wire::time::UnixSeconds;
 
 /// An agent with a key of its own.
-pub struct Agent {
+pub(crate) struct Agent {
     key: SigningKey,
 }
 
 impl Agent {
     /// A new agent.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { key: SigningKey::generate(Algorithm::Es256).expect("a key") }
     }
 
     /// The trust file that pins the agent's key.
-    pub fn trust(&self) -> String {
+    pub(crate) fn trust(&self) -> String {
         let pem = self.key.public().to_pem().expect("PEM");
         format!("[[issuer]]\nname = \"https://agent.example\"\nkeys = ['''\n{pem}''']\n")
     }
 
     /// `count` different statements with a payload of about 600 bytes,
     /// signed on all cores.
-    pub fn sign(&self, first: usize, count: usize) -> Vec<Vec<u8>> {
+    pub(crate) fn sign(&self, first: usize, count: usize) -> Vec<Vec<u8>> {
         let half = count / 2;
         std::thread::scope(|scope| {
             let other = scope.spawn(|| self.sign_here(first + half, count - half));

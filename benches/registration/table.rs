@@ -4,18 +4,18 @@ use std::fmt;
 
 /// Rows in the order they were measured.
 #[derive(Default)]
-pub struct Table {
+pub(crate) struct Table {
     rows: Vec<[String; 4]>,
 }
 
 impl Table {
     /// Something measured that others are compared with.
-    pub fn figure(&mut self, what: &str, value: f64, unit: &str) {
+    pub(crate) fn figure(&mut self, what: &str, value: f64, unit: &str) {
         self.row([what.to_owned(), format!("{value:.2} {unit}"), String::new(), String::new()]);
     }
 
     /// A rate as a share of another from the same run.
-    pub fn ratio(&mut self, what: &str, rate: f64, of: f64, goal: &str, least: f64) {
+    pub(crate) fn ratio(&mut self, what: &str, rate: f64, of: f64, goal: &str, least: f64) {
         let ratio = rate / of;
         let met = if ratio >= least { "met" } else { "NOT met" };
         let value = format!("{ratio:.3} ({rate:.0}/s)");
@@ -23,7 +23,7 @@ impl Table {
     }
 
     /// A value that should stay below another.
-    pub fn at_most(&mut self, what: &str, value: f64, limit: f64, unit: &str, goal: &str) {
+    pub(crate) fn at_most(&mut self, what: &str, value: f64, limit: f64, unit: &str, goal: &str) {
         let met = if value <= limit { "met" } else { "NOT met" };
         let goal = format!("<= {limit:.2} {unit} ({goal})");
         self.row([what.to_owned(), format!("{value:.2} {unit}"), goal, met.to_owned()]);

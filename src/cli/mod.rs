@@ -14,6 +14,7 @@ mod init;
 mod inspect;
 mod key;
 mod keygen;
+mod outbox;
 mod output;
 mod packaging;
 mod prove;
@@ -62,8 +63,13 @@ enum Verb {
     Serve(serve::Args),
     /// Make a key to sign statements with
     Keygen(keygen::Args),
-    /// Sign a payload: it becomes a Signed Statement
+    /// Sign an action as a Capsule, or any payload as it is
     Seal(seal::Args),
+    /// Seal and register; what cannot be sent waits in the outbox
+    Record(outbox::RecordArgs),
+    /// What waits to be registered
+    #[command(subcommand)]
+    Outbox(outbox::Verb),
     /// Register statements and keep their receipts
     Register(register::Args),
     /// Say what files prove, without any network
@@ -119,7 +125,9 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Key(verb) => key::run(&verb, out),
         Verb::Keygen(args) => keygen::run(&args, out),
         Verb::Man(args) => packaging::man(&args, out),
+        Verb::Outbox(verb) => on_network(outbox::run(&verb, out)),
         Verb::Prove(args) => on_network(prove::run(&args, out)),
+        Verb::Record(args) => on_network(outbox::record(&args, out)),
         Verb::Register(args) => on_network(register::run(&args, out)),
         Verb::Seal(args) => seal::run(&args, out),
         Verb::Serve(args) => on_network(serve::run(&args, out)),

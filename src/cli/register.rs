@@ -45,7 +45,7 @@ pub(super) struct Args {
 
 /// One statement that is registered, and shown to be.
 #[derive(Serialize)]
-struct Done {
+pub(super) struct Done {
     ok: bool,
     code: &'static str,
     file: String,
@@ -65,7 +65,7 @@ struct All {
 }
 
 /// What stays the same for every file.
-struct Registrar {
+pub(super) struct Registrar {
     client: Client,
     trust: TrustAnchors,
     /// Keys the log gives as its own: they show that the receipt is whole,
@@ -74,10 +74,8 @@ struct Registrar {
 }
 
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let client = Client::new(&args.url, args.token.as_deref())?;
     let trust = files::trust(args.trust.as_deref())?;
-    let offered = client.keys().await?;
-    let registrar = Arc::new(Registrar { client, trust, offered });
+    let registrar = Arc::new(Registrar::new(&args.url, args.token.as_deref(), trust).await?);
     if let [file] = args.files.as_slice() {
         let path = args.output.clone().unwrap_or_else(|| beside(file));
         let done = registrar.register(file, &path).await?;
@@ -144,8 +142,19 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
 }
 
 impl Registrar {
+    /// Asks the log for its keys; a log that answers is one to send to.
+    pub(super) async fn new(
+        url: &str,
+        token: Option<&str>,
+        trust: TrustAnchors,
+    ) -> anyhow::Result<Self> {
+        let client = Client::new(url, token)?;
+        let offered = client.keys().await?;
+        Ok(Self { client, trust, offered })
+    }
+
     /// Sends one statement, checks the receipt, writes both down.
-    async fn register(&self, file: &Path, output: &Path) -> anyhow::Result<Done> {
+    pub(super) async fn register(&self, file: &Path, output: &Path) -> anyhow::Result<Done> {
         let statement = SignedStatement::parse_any_size(files::read(file)?)?;
         let receipt = wait::register(&self.client, statement.bytes()).await?;
         let parsed = Receipt::parse(receipt.clone())?;

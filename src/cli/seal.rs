@@ -1,49 +1,76 @@
-//! `capstan seal`: a payload becomes a Signed Statement.
+//! `capstan seal`: an action becomes a signed Capsule, or any payload a
+//! Signed Statement.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 use super::output::Out;
-use super::{Answer, files};
-use crate::envelope::{Draft, SignedStatement, StatementId, seal};
+use super::{Answer, Stop, files};
+use crate::envelope::{Draft, SignedStatement, StatementId, seal, seal_with_claims};
+use crate::key::SigningKey;
+use crate::profile::capsule::{Action, Attachments, CONTENT_TYPE, OUTCOME_CONTENT_TYPE};
 use crate::service::now;
+use crate::wire::digest::Digest;
+use crate::wire::json::Json;
 
-const EXAMPLE: &str = "Example: capstan seal action.json --key agent.key --iss https://agents.example \\
-    --sub order-7781 --content-type application/json --output action.cose";
+const EXAMPLE: &str = "\
+Examples:
+  capstan seal action.json --key agent.key --response reply.json --output action.cose
+  capstan seal note.txt --key agent.key --content-type text/plain \\
+    --iss https://agents.example --sub order-7781 --output note.cose";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct Args {
-    /// What to sign; `-` reads standard input
-    #[arg(value_name = "PAYLOAD")]
-    payload: PathBuf,
-    /// Private key, PKCS#8 PEM
-    #[arg(long, value_name = "FILE")]
-    key: PathBuf,
-    /// Media type of the payload
-    #[arg(long, value_name = "TYPE")]
-    content_type: String,
-    /// Who says it: your name as issuer
-    #[arg(long, value_name = "ISS")]
-    iss: String,
-    /// What it is about
-    #[arg(long, value_name = "SUB")]
-    sub: String,
+    #[command(flatten)]
+    pub(super) what: What,
     /// File for the statement instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
+/// What is sealed, and how. Without a content type the file describes an
+/// action and becomes an Agent Action Capsule.
+#[derive(clap::Args)]
+pub(super) struct What {
+    /// Description of an action, or any payload; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    payload: PathBuf,
+    /// Private key, PKCS#8 PEM
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// Media type of a payload that is signed as it is
+    #[arg(long, value_name = "TYPE", requires = "iss", requires = "sub")]
+    content_type: Option<String>,
+    /// Who says it: your name as issuer
+    #[arg(long, value_name = "ISS")]
+    iss: Option<String>,
+    /// What it is about
+    #[arg(long, value_name = "SUB", requires = "content_type")]
+    sub: Option<String>,
+    /// The request that was sent, as JSON; only its digest is published
+    #[arg(long, value_name = "FILE", conflicts_with = "content_type")]
+    request: Option<PathBuf>,
+    /// The response that was observed, as JSON; only its digest is published
+    #[arg(long, value_name = "FILE", conflicts_with = "content_type")]
+    response: Option<PathBuf>,
+    /// Evidence of a constraint, as JSON; only its digest is published
+    #[arg(long, value_name = "ID=FILE", conflicts_with = "content_type")]
+    evidence: Vec<String>,
+    /// Capsule id of the open item that this action closes
+    #[arg(long, value_name = "ID", conflicts_with = "content_type")]
+    supersedes: Option<String>,
+    /// Seal an outcome of an earlier action, named by its subject
+    #[arg(long, value_name = "SUB", requires = "iss", conflicts_with_all = ["content_type", "supersedes"])]
+    outcome_of: Option<String>,
+    /// Decision an outcome belongs to
+    #[arg(long, value_name = "ID", requires = "outcome_of")]
+    decision_id: Option<String>,
+}
+
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let key = files::signing_key(&args.key)?;
-    let payload = files::read(&args.payload)?;
-    let draft = Draft {
-        content_type: &args.content_type,
-        issuer: &args.iss,
-        subject: &args.sub,
-        issued_at: Some(now()),
-        payload: &payload,
-    };
-    let bytes = seal(&draft, &key)?;
+    let bytes = args.what.seal()?;
     // No log would take what this refuses, so the sender hears it here.
     let statement = SignedStatement::parse(bytes.clone())?;
     files::write(args.output.as_deref(), &bytes, out)?;
@@ -51,4 +78,90 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         out.note(&format!("sealed {} as {}", StatementId::of(&statement), path.display()));
     }
     Ok(Answer::Yes)
+}
+
+impl What {
+    /// The Signed Statement.
+    pub(super) fn seal(&self) -> anyhow::Result<Vec<u8>> {
+        let key = files::signing_key(&self.key)?;
+        let payload = files::read(&self.payload)?;
+        match (&self.content_type, &self.iss, &self.sub, &self.outcome_of) {
+            (Some(content_type), Some(issuer), Some(subject), _) => {
+                let draft = Draft {
+                    content_type,
+                    issuer,
+                    subject,
+                    issued_at: Some(now()),
+                    payload: &payload,
+                };
+                Ok(seal(&draft, &key)?)
+            }
+            (None, Some(issuer), None, Some(subject)) => {
+                self.outcome(&payload, (issuer, subject), &key)
+            }
+            (None, None, None, None) => self.capsule(&payload, &key),
+            _ => Err(Stop::failed(
+                "usage",
+                "an action is described in its file; --iss goes with --content-type and --sub",
+            )
+            .into()),
+        }
+    }
+
+    fn capsule(&self, description: &[u8], key: &SigningKey) -> anyhow::Result<Vec<u8>> {
+        let with = Attachments {
+            request: self.request.as_deref().map(json).transpose()?,
+            response: self.response.as_deref().map(json).transpose()?,
+            evidence: self.evidence.iter().map(|e| evidence(e)).collect::<Result<_, _>>()?,
+            supersedes: self.supersedes.clone(),
+            // The same description sealed again is the same action.
+            action_id: format!(
+                "act-{}",
+                Digest::of(description).to_string().get(..32).unwrap_or_default()
+            ),
+            now: now(),
+        };
+        let refused = |code, detail: String| Stop::no(code, detail);
+        let action =
+            Action::describe(description, &with).map_err(|e| refused(e.code(), e.to_string()))?;
+        let made = action.produce().map_err(|e| refused(e.code(), e.to_string()))?;
+        let draft = Draft {
+            content_type: CONTENT_TYPE,
+            issuer: &made.issuer,
+            subject: &made.subject,
+            issued_at: Some(now()),
+            payload: &made.payload,
+        };
+        Ok(seal_with_claims(&draft, &made.claims, key)?)
+    }
+
+    fn outcome(
+        &self,
+        payload: &[u8],
+        (issuer, subject): (&str, &str),
+        key: &SigningKey,
+    ) -> anyhow::Result<Vec<u8>> {
+        let content = Json::read(payload)?;
+        if content.members().is_none() {
+            return Err(Stop::no(
+                "outcome-not-object",
+                "an outcome is a JSON object (3.3)".to_owned(),
+            )
+            .into());
+        }
+        let mut claims = vec![("capsule_statement_type", "outcome".to_owned())];
+        claims.extend(self.decision_id.clone().map(|id| ("capsule_decision_id", id)));
+        let content_type = OUTCOME_CONTENT_TYPE;
+        let draft = Draft { content_type, issuer, subject, issued_at: Some(now()), payload };
+        Ok(seal_with_claims(&draft, &claims, key)?)
+    }
+}
+
+fn json(path: &Path) -> anyhow::Result<Json> {
+    Json::read(&files::read(path)?).with_context(|| format!("{}", path.display()))
+}
+
+fn evidence(argument: &str) -> anyhow::Result<(String, Json)> {
+    let (id, file) = argument.split_once('=').context("--evidence takes ID=FILE")?;
+    Ok((id.to_owned(), json(Path::new(file))?))
 }

@@ -24,7 +24,7 @@ pub use error::Error;
 pub use header::{Claims, ContentType, HashEnvelope, Header};
 pub use id::StatementId;
 pub use issuer::{Authentic, Binding, Issuer, Resolved};
-pub use seal::{Draft, seal, sig_structure};
+pub use seal::{Draft, seal, seal_with_claims, sig_structure};
 
 /// The COSE_Sign1 tag.
 pub const SIGN1_TAG: u64 = 18;

@@ -24,7 +24,16 @@ pub struct Draft<'a> {
 /// is its thumbprint, so that the statement works with a log that has pinned
 /// the key and with one that has never seen it.
 pub fn seal(draft: &Draft<'_>, key: &SigningKey) -> Result<Vec<u8>, Error> {
-    let protected = protected(draft, key);
+    seal_with_claims(draft, &[], key)
+}
+
+/// The same with further CWT claims under text names.
+pub fn seal_with_claims(
+    draft: &Draft<'_>,
+    claims: &[(&str, String)],
+    key: &SigningKey,
+) -> Result<Vec<u8>, Error> {
+    let protected = protected(draft, claims, key);
     let signature = key.sign(&sig_structure(&protected, draft.payload))?;
     let mut out = Vec::with_capacity(protected.len() + draft.payload.len() + 80);
     cbor::tag(&mut out, SIGN1_TAG);
@@ -36,8 +45,8 @@ pub fn seal(draft: &Draft<'_>, key: &SigningKey) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-/// `{1: alg, 3: content type, 4: kid, 15: {1: iss, 2: sub, ? 6: iat, 8: {1: key}}}`
-fn protected(draft: &Draft<'_>, key: &SigningKey) -> Vec<u8> {
+/// `{1: alg, 3: content type, 4: kid, 15: {1: iss, 2: sub, ? 6: iat, 8: {1: key}, * name: text}}`
+fn protected(draft: &Draft<'_>, claims: &[(&str, String)], key: &SigningKey) -> Vec<u8> {
     let mut out = Vec::new();
     cbor::map(&mut out, 4);
     cbor::int(&mut out, 1);
@@ -47,7 +56,7 @@ fn protected(draft: &Draft<'_>, key: &SigningKey) -> Vec<u8> {
     cbor::int(&mut out, 4);
     cbor::bytes(&mut out, key.public().id().as_bytes());
     cbor::int(&mut out, 15);
-    cbor::map(&mut out, 3 + usize::from(draft.issued_at.is_some()));
+    cbor::map(&mut out, 3 + usize::from(draft.issued_at.is_some()) + claims.len());
     cbor::int(&mut out, 1);
     cbor::text(&mut out, draft.issuer);
     cbor::int(&mut out, 2);
@@ -60,6 +69,10 @@ fn protected(draft: &Draft<'_>, key: &SigningKey) -> Vec<u8> {
     cbor::map(&mut out, 1);
     cbor::int(&mut out, 1);
     out.extend(key.public().to_cose_key());
+    for (name, value) in claims {
+        cbor::text(&mut out, name);
+        cbor::text(&mut out, value);
+    }
     out
 }
 

@@ -150,7 +150,7 @@ pub(super) async fn statement(
 }
 
 /// The entry a path names; none while it waits for its commit.
-fn locate(app: &App, name: &str) -> Result<Option<Entry>, Problem> {
+pub(super) fn locate(app: &App, name: &str) -> Result<Option<Entry>, Problem> {
     let unknown = || {
         let detail = format!("Receipt with entry ID {name} not known to this Transparency Service");
         Problem::new(StatusCode::NOT_FOUND, "entry-unknown", "Not Found", detail)

@@ -16,7 +16,9 @@ mod openapi;
 mod problem;
 mod proofs;
 mod routes;
+mod search_routes;
 mod serve;
+mod statements;
 
 use std::net::IpAddr;
 use std::sync::Arc;

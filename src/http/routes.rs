@@ -4,7 +4,7 @@
 use axum::Router;
 use axum::routing::{MethodRouter, get, post};
 
-use super::{App, batch, entries, health, keys, proofs};
+use super::{App, batch, entries, health, keys, proofs, search_routes};
 
 /// One operation.
 pub(super) struct Route {
@@ -19,7 +19,7 @@ pub(super) struct Route {
     pub(super) answers: &'static [(u16, &'static [&'static str], &'static str)],
     /// Problems this operation may answer with, besides 500.
     pub(super) problems: &'static [u16],
-    handler: fn() -> MethodRouter<App>,
+    pub(super) handler: fn() -> MethodRouter<App>,
 }
 
 /// A parameter of a path or a query.
@@ -36,12 +36,12 @@ const RECEIPT: &[&str] = &["application/cose", "application/scitt-receipt+cose"]
 const STATEMENT: &[&str] = &["application/cose", "application/scitt-statement+cose"];
 const CBOR: &[&str] = &["application/cbor"];
 const SEQUENCE: &[&str] = &["application/cbor-seq"];
-const JSON: &[&str] = &["application/json"];
+pub(super) const JSON: &[&str] = &["application/json"];
 const TEXT: &[&str] = &["text/plain"];
 const BYTES: &[&str] = &["application/octet-stream"];
-const NOTHING: &[&str] = &[];
+pub(super) const NOTHING: &[&str] = &[];
 
-const ENTRY: Parameter = Parameter {
+pub(super) const ENTRY: Parameter = Parameter {
     name: "id",
     place: "path",
     required: true,
@@ -218,6 +218,10 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[400],
         handler: || get(proofs::consistency),
     },
+    search_routes::STATEMENTS,
+    search_routes::STATEMENT,
+    search_routes::STORY,
+    search_routes::OPEN_ITEMS,
     Route {
         method: "get",
         path: "/policy",

@@ -1,11 +1,14 @@
 //! The registration policy: who may register what.
 //!
-//! In: an `Authentic` statement and what was read from it. Out: `Admitted`,
-//! or a `Refusal` that lists every rule and why it did not hold. A decision
-//! depends on nothing else, so anyone can replay it from the log.
+//! In: an `Authentic` statement, what was read from it, and what the log
+//! before it says. Out: `Admitted`, or a `Refusal` that lists every rule and
+//! why it did not hold. A decision depends on nothing else, so anyone can
+//! replay it from the log.
 
 mod explain;
+mod facts;
 mod file;
+mod history;
 mod rule;
 #[cfg(test)]
 mod tests;
@@ -15,7 +18,9 @@ use crate::profile::{Control, Read, Record};
 use crate::wire::digest::Digest;
 
 pub use explain::{ConditionTrace, Refusal, RuleTrace};
+pub use facts::Facts;
 pub use file::Error;
+pub use history::{Earlier, History, Memory, RECORDS_MAX, SUPERSEDES_MAX};
 pub use rule::{Condition, Rule};
 
 /// A policy that parsed is a policy that can run.
@@ -91,12 +96,12 @@ impl Policy {
 
     /// Decides. A statement is admitted when all conditions of one rule hold;
     /// no rule means no. Control statements are the log's own.
-    pub fn decide(&self, statement: Authentic, read: &Read) -> Decision {
+    pub fn decide(&self, statement: Authentic, read: &Read, facts: &Facts) -> Decision {
         if let Record::Control(control) = &read.record {
             return Decision::Refuse(Refusal::reserved(&self.name, control.content_type()));
         }
         let traces: Vec<RuleTrace> =
-            self.rules.iter().map(|rule| rule.trace(&statement, read)).collect();
+            self.rules.iter().map(|rule| rule.trace(&statement, read, facts)).collect();
         if traces.iter().any(RuleTrace::holds) {
             Decision::Admit(Box::new(Admitted { statement }))
         } else {

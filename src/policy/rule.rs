@@ -1,5 +1,6 @@
 //! One rule: conditions that must all hold.
 
+use super::Facts;
 use super::explain::{ConditionTrace, RuleTrace};
 use crate::envelope::{Authentic, Binding};
 use crate::key::Algorithm;
@@ -58,7 +59,7 @@ impl Pattern {
 impl Rule {
     /// Evaluates every condition, also after one has failed: a refusal names
     /// them all.
-    pub(super) fn trace(&self, statement: &Authentic, read: &Read) -> RuleTrace {
+    pub(super) fn trace(&self, statement: &Authentic, read: &Read, _facts: &Facts) -> RuleTrace {
         RuleTrace {
             rule: self.name.clone(),
             conditions: self.conditions.iter().map(|c| c.trace(statement, read)).collect(),

@@ -24,7 +24,7 @@ fn own(sketch: &Sketch, key: &SigningKey) -> Authentic {
 /// `None` when admitted.
 fn refusal(policy: &str, statement: &Authentic) -> Option<Refusal> {
     let policy = Policy::parse(policy).unwrap();
-    match policy.decide(statement.clone(), &profile::read(statement)) {
+    match policy.decide(statement.clone(), &profile::read(statement), &Facts::default()) {
         Decision::Admit(admitted) => {
             assert_eq!(admitted.statement().id(), statement.id());
             assert_eq!(admitted.into_statement().id(), statement.id());

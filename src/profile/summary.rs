@@ -51,6 +51,16 @@ pub struct Summary {
     pub is_concealed: bool,
 }
 
+impl Summary {
+    /// The record this one takes the place of. Only a record whose own checks
+    /// hold does; what is concealed was not checked.
+    pub fn superseded(&self) -> Option<&str> {
+        let holds = self.ok == Some(true) && !self.is_concealed;
+        let parent = self.parent.as_ref().filter(|parent| parent.relation == "supersedes")?;
+        holds.then_some(&parent.record_id)
+    }
+}
+
 /// A reference to an earlier record.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Parent {

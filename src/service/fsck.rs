@@ -21,7 +21,7 @@ use crate::profile::Control;
 use crate::receipt::Head;
 use crate::service::ControlError;
 use crate::store::{self, DataDir, HeadRecord, Store, Stored};
-use crate::story::{Cast, Summary};
+use crate::story::{Cast, Speaker};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
         self.time = self.time.max(stored.time);
         match SignedStatement::parse_any_size(stored.canonical.clone()) {
             Ok(statement) if statement.canonical() == stored.canonical => {
-                self.cast.hear(Summary::of(&statement));
+                self.cast.hear(Speaker::of(&statement));
                 for (code, detail) in self.ledger.judge(index, &statement, stored) {
                     self.found(Some(index), code, detail);
                 }

@@ -5,7 +5,7 @@ use super::Identity;
 use crate::envelope::{Authentic, Resolved, SIGN1_TAG, SignedStatement};
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
-use crate::policy::{Decision, Policy};
+use crate::policy::{Decision, Facts, Memory, Policy};
 use crate::profile::{self, Control};
 use crate::store::Stored;
 use crate::trust::TrustAnchors;
@@ -23,6 +23,8 @@ pub(super) struct Ledger {
     coming: Vec<PublicKey>,
     trust: TrustAnchors,
     policy: Option<Policy>,
+    /// What the log before the next statement says.
+    memory: Memory,
     last: [Option<LeafIndex>; Control::ALL.len()],
 }
 
@@ -36,6 +38,7 @@ impl Ledger {
             coming: keys,
             trust: TrustAnchors::default(),
             policy: None,
+            memory: Memory::default(),
             last: [None; Control::ALL.len()],
         })
     }
@@ -69,11 +72,16 @@ impl Ledger {
         Some(format!("{} keys have no succession, {} first", self.coming.len(), next.id()))
     }
 
-    fn admit(&self, statement: &SignedStatement, stored: &Stored) -> Result<(), Wrong> {
+    fn admit(&mut self, statement: &SignedStatement, stored: &Stored) -> Result<(), Wrong> {
+        let header = statement.header();
+        let read = profile::read_payload(header, statement.payload().unwrap_or_default());
+        let summary = read.record.summary();
+        let Ok(facts) = Facts::look_up(&summary, &self.memory);
+        let issuer = header.claims.issuer.as_deref().unwrap_or_default();
+        self.memory.hear(issuer, &read.record, &summary);
         let authentic = authenticate(statement, stored, &self.trust)?;
         let policy = self.policy.as_ref().ok_or(("policy-missing", NO_POLICY.to_owned()))?;
-        let read = profile::read(&authentic);
-        match policy.decide(authentic, &read) {
+        match policy.decide(authentic, &read, &facts) {
             Decision::Admit(_) => Ok(()),
             Decision::Refuse(refusal) => Err(("policy-refuses", refusal.to_string())),
         }

@@ -6,6 +6,7 @@
 //! runs it at its own pace. Everything a reader needs comes from the last
 //! `Snapshot`, so reads never wait for the writer.
 
+mod catalog;
 mod clock;
 mod control;
 mod error;
@@ -37,6 +38,7 @@ use crate::store::Store;
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 
+pub use catalog::NOT_PROOF;
 pub use clock::now;
 pub use control::{Error as ControlError, rotate};
 pub use error::{Fault, Rejected};

@@ -83,7 +83,7 @@ impl Service {
         Ok(attach(&statement, &receipt).map_err(|_| damaged())?)
     }
 
-    fn stored(&self, index: LeafIndex) -> Result<Stored, Fault> {
+    pub(super) fn stored(&self, index: LeafIndex) -> Result<Stored, Fault> {
         let stored = self.store.statement(index)?;
         Ok(stored.ok_or(crate::store::Error::StatementMissing { index })?)
     }

@@ -11,11 +11,13 @@ use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::chain;
-use super::{Fault, Shared, Snapshot, Writer, control, now};
+use super::{Fault, Shared, Snapshot, Writer, control, now, writer};
 use crate::envelope::{Authentic, StatementId};
-use crate::log::LeafIndex;
+use crate::log::{LeafIndex, TreeSize};
 use crate::metrics::Metrics;
-use crate::policy::Admitted;
+use crate::policy::{Admitted, Facts};
+use crate::profile::Summary;
+use crate::store::{self, Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
 
 /// Where a statement came to stand.
@@ -30,7 +32,8 @@ pub(super) struct Placed {
 /// What the writer answers.
 pub(super) enum Answer {
     Placed(Placed),
-    /// Judged under rules that are no longer in force.
+    /// Judged under rules that are no longer in force, or by facts that
+    /// changed since.
     Stale,
 }
 
@@ -52,8 +55,8 @@ impl Ticket {
         self.admitted.statement().id()
     }
 
-    pub(super) fn canonical(&self) -> Vec<u8> {
-        self.admitted.statement().canonical().to_vec()
+    pub(super) fn canonical(&self) -> &[u8] {
+        self.admitted.statement().canonical()
     }
 
     pub(super) fn into_statement(self) -> Option<Authentic> {
@@ -65,9 +68,23 @@ impl Ticket {
     }
 }
 
+/// What a decision rested on. The writer sees whether it still holds.
+pub(super) struct Basis {
+    /// Which rules.
+    pub(super) epoch: u64,
+    /// The size of the log when the facts were looked up, or less.
+    pub(super) size: TreeSize,
+    /// What the log said.
+    pub(super) facts: Facts,
+    /// What the record names.
+    pub(super) summary: Summary,
+    /// What the statement will be found by.
+    pub(super) terms: Terms,
+}
+
 struct Item {
     admitted: Arc<Admitted>,
-    epoch: u64,
+    basis: Basis,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -122,7 +139,7 @@ impl Queue {
     }
 
     /// Puts a statement in the queue, unless it is full.
-    pub(super) fn push(&self, admitted: Admitted, epoch: u64) -> Result<Ticket, Fault> {
+    pub(super) fn push(&self, admitted: Admitted, basis: Basis) -> Result<Ticket, Fault> {
         let admitted = Arc::new(admitted);
         let (answer, ticket) = oneshot::channel();
         let id = admitted.statement().id();
@@ -133,14 +150,16 @@ impl Queue {
         }
         let sender = self.sender();
         let sender = sender.as_ref().ok_or(Fault::ShuttingDown)?;
-        let item = Item { admitted: admitted.clone(), epoch, answer };
+        let item = Item { admitted: admitted.clone(), basis, answer };
         self.waiting.bytes.fetch_add(size, Ordering::Relaxed);
-        self.waiting.ids().insert(id);
+        let first_copy = self.waiting.ids().insert(id);
         match sender.try_send(Message::Statement(item)) {
             Ok(()) => Ok(Ticket { admitted, answer: ticket }),
             Err(e) => {
                 self.waiting.bytes.fetch_sub(size, Ordering::Relaxed);
-                self.waiting.ids().remove(&id);
+                if first_copy {
+                    self.waiting.ids().remove(&id);
+                }
                 Err(match e {
                     mpsc::error::TrySendError::Full(_) => busy(),
                     mpsc::error::TrySendError::Closed(_) => Fault::ShuttingDown,
@@ -187,7 +206,7 @@ impl Queue {
 /// How long the writer waits for company after a batch that had some. One
 /// head costs a signature, its verification and a sync, about 0.2 ms: on a
 /// fast disk batches of three would spend more on heads than on statements.
-const LINGER: std::time::Duration = std::time::Duration::from_micros(500);
+const LINGER: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// The receiving side.
 struct Thread {
@@ -233,20 +252,10 @@ impl Thread {
         }
         let started = std::time::Instant::now();
         let epoch = self.shared.rules.load().epoch;
-        let (current, stale): (Vec<Item>, Vec<Item>) =
-            batch.into_iter().partition(|i| i.epoch == epoch);
-        let statements: Vec<&Authentic> = current.iter().map(|i| i.admitted.statement()).collect();
-        let appended = match self.writer.append(&statements, now()) {
-            Ok(appended) => appended,
-            Err(error) => {
-                tracing::error!(
-                    code = error.code(),
-                    error = %chain(&error),
-                    "commit failed; stopping"
-                );
-                std::process::abort();
-            }
-        };
+        let (current, stale) = self.sort_out(batch, epoch).unwrap_or_else(|e| give_up(&e.into()));
+        let statements: Vec<_> =
+            current.iter().map(|i| (i.admitted.statement(), &i.basis.terms)).collect();
+        let appended = self.writer.append(&statements, now()).unwrap_or_else(|e| give_up(&e));
         let fresh = appended.iter().filter(|p| p.path.is_some()).count();
         let size = self.writer.size().get();
         let fresh = u32::try_from(fresh).unwrap_or(u32::MAX);
@@ -261,6 +270,39 @@ impl Thread {
         }
     }
 
+    /// Tells statements whose decision still holds from those that must be
+    /// decided again: by other rules, or because the log, or an earlier
+    /// statement of this batch, says something new about what they name.
+    fn sort_out(
+        &self,
+        batch: Vec<Item>,
+        epoch: u64,
+    ) -> Result<(Vec<Item>, Vec<Item>), store::Error> {
+        let (mut current, mut stale) = (Vec::with_capacity(batch.len()), Vec::new());
+        let mut told: HashSet<Term> = HashSet::new();
+        for item in batch {
+            if item.basis.epoch != epoch || self.learns(&item, &told)? {
+                stale.push(item);
+            } else {
+                told.extend(item.basis.terms.telling().cloned());
+                current.push(item);
+            }
+        }
+        Ok((current, stale))
+    }
+
+    fn learns(&self, item: &Item, told: &HashSet<Term>) -> Result<bool, store::Error> {
+        let Basis { size, facts, summary, .. } = &item.basis;
+        let store = &self.writer.store;
+        if fact_terms(summary).any(|term| told.contains(&term)) {
+            return Ok(true);
+        }
+        if !store.facts_may_differ(summary, *size)? {
+            return Ok(false);
+        }
+        Ok(store.facts(summary, &item.admitted.statement().id())? != *facts)
+    }
+
     fn forget<'a>(&self, items: impl Iterator<Item = &'a Item>) {
         let mut ids = self.waiting.ids();
         for item in items {
@@ -270,4 +312,10 @@ impl Thread {
         }
         self.metrics.queued(ids.len(), self.waiting.bytes.load(Ordering::Relaxed));
     }
+}
+
+/// Nobody knows any more what is on the disk.
+fn give_up<T>(error: &writer::Error) -> T {
+    tracing::error!(code = error.code(), error = %chain(error), "commit failed; stopping");
+    std::process::abort();
 }

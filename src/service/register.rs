@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::queue::Ticket;
+use super::queue::{Basis, Ticket};
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
 use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
 use crate::log::LeafIndex;
 use crate::policy::{Admitted, Decision};
 use crate::profile;
+use crate::store::Terms;
 use crate::wire::digest::Digest;
 
 /// A statement with its place in the log.
@@ -67,8 +68,8 @@ impl Service {
             return Ok(Prepared::Known(Box::new(self.again(entry)?)));
         }
         self.check_issuer_rate(&rules, &authentic)?;
-        let admitted = decide(&rules, authentic)?;
-        Ok(Prepared::Queued(self.queue.push(admitted, rules.epoch)?))
+        let (admitted, basis) = self.decide(&rules, authentic)?;
+        Ok(Prepared::Queued(self.queue.push(admitted, basis)?))
     }
 
     /// Waits for the commit that covers the statement; then its receipt.
@@ -76,20 +77,22 @@ impl Service {
         let mut ticket = ticket;
         loop {
             let placed = ticket.placed().await?;
-            // The rules changed while it waited: they decide anew.
+            // The rules, or what the log says, changed while it waited: it is
+            // decided anew.
             let Some(placed) = placed.into_result() else {
                 let rules = self.shared.rules.load_full();
                 let again = ticket.into_statement().ok_or(Fault::ShuttingDown)?;
                 let resolved = resolved_before(again.issuer());
                 let statement = again.statement().clone();
                 let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
-                ticket = self.queue.push(decide(&rules, authentic)?, rules.epoch)?;
+                let (admitted, basis) = self.decide(&rules, authentic)?;
+                ticket = self.queue.push(admitted, basis)?;
                 continue;
             };
             let entry = Entry { id: ticket.id(), index: placed.index };
             let Some(path) = &placed.path else { return Ok(self.again(entry)?) };
             let canonical = ticket.canonical();
-            let receipt = self.release(&placed.snapshot, &entry, path, &canonical)?;
+            let receipt = self.release(&placed.snapshot, &entry, path, canonical)?;
             return Ok(Registered { entry, receipt, known: false });
         }
     }
@@ -121,6 +124,24 @@ impl Service {
             tracing::error!(id = %entry.id, index = %entry.index, "a receipt failed its own verification");
         }
         verified.map(|_| receipt)
+    }
+
+    /// Reads the statement, asks the log about what it names, and lets the
+    /// policy decide.
+    fn decide(&self, rules: &Rules, authentic: Authentic) -> Result<(Admitted, Basis), Rejected> {
+        // Before the lookup: whatever is logged from here on may change it.
+        let size = self.head().size;
+        let read = profile::read(&authentic);
+        let summary = read.record.summary();
+        let facts = self.store.facts(&summary, &authentic.id()).map_err(Fault::from)?;
+        let terms = Terms::of(authentic.statement().header(), &read.record, &summary);
+        match rules.policy.decide(authentic, &read, &facts) {
+            Decision::Admit(admitted) => {
+                let epoch = rules.epoch;
+                Ok((*admitted, Basis { epoch, size, facts, summary, terms }))
+            }
+            Decision::Refuse(refusal) => Err(Rejected::Refused(Box::new(refusal))),
+        }
     }
 
     /// Keys for issuers that publish them, when the operator allows asking.
@@ -165,12 +186,4 @@ impl Service {
 fn resolved_before(issuer: &Issuer) -> Resolved {
     let keys = (issuer.binding == Binding::DidWeb).then(|| issuer.key.clone());
     Resolved { keys: keys.into_iter().collect() }
-}
-
-fn decide(rules: &Rules, authentic: Authentic) -> Result<Admitted, Rejected> {
-    let read = profile::read(&authentic);
-    match rules.policy.decide(authentic, &read) {
-        Decision::Admit(admitted) => Ok(*admitted),
-        Decision::Refuse(refusal) => Err(Rejected::Refused(Box::new(refusal))),
-    }
 }

@@ -8,9 +8,9 @@ use super::{Identity, Rules, Shared, Snapshot};
 use crate::envelope::{Authentic, StatementId};
 use crate::key::{PublicKey, SigningKey};
 use crate::log::{Edge, LeafIndex, Plan, leaf_hash};
-use crate::profile::Control;
+use crate::profile::{self, Control};
 use crate::receipt::{Receipt, SignedHead};
-use crate::store::{Commit, Guard, HeadRecord, NewEntry, Store};
+use crate::store::{Commit, Guard, HeadRecord, NewEntry, Store, Terms};
 use crate::verify::{self, Memo};
 use crate::wire::time::UnixSeconds;
 use crate::{key, log, store};
@@ -48,12 +48,12 @@ impl Writer {
     /// are. One place for each, in order.
     pub(super) fn append(
         &mut self,
-        statements: &[&Authentic],
+        statements: &[Indexed<'_>],
         now: UnixSeconds,
     ) -> Result<Vec<Placed>, Error> {
-        let mut fresh: Vec<&Authentic> = Vec::new();
+        let mut fresh: Vec<Indexed<'_>> = Vec::new();
         let mut places: HashMap<StatementId, Place> = HashMap::with_capacity(statements.len());
-        for statement in statements {
+        for indexed @ (statement, _) in statements {
             let id = statement.id();
             if places.contains_key(&id) {
                 continue;
@@ -61,7 +61,7 @@ impl Writer {
             let place = match self.store.find(&id)? {
                 Some(index) => Place::Old(index),
                 None => {
-                    fresh.push(statement);
+                    fresh.push(*indexed);
                     Place::New(fresh.len() - 1)
                 }
             };
@@ -70,7 +70,7 @@ impl Writer {
         let first = self.size().get();
         let mut paths = if fresh.is_empty() { Vec::new() } else { self.commit(&fresh, now, None)? };
         let snapshot = self.shared.snapshot.load_full();
-        let placed = statements.iter().map(|statement| {
+        let placed = statements.iter().map(|(statement, _)| {
             let (index, path) = match places.get(&statement.id()) {
                 Some(Place::New(nth)) => {
                     let index = first + u64::try_from(*nth).unwrap_or(u64::MAX);
@@ -92,17 +92,20 @@ impl Writer {
         change: Change,
         now: UnixSeconds,
     ) -> Result<(), Error> {
-        self.commit(&[statement], now, Some(change)).map(drop)
+        let read = profile::read(statement);
+        let header = statement.statement().header();
+        let terms = Terms::of(header, &read.record, &read.record.summary());
+        self.commit(&[(statement, &terms)], now, Some(change)).map(drop)
     }
 
     /// Plan, gate, commit, sign, publish: in this order and no other.
     fn commit(
         &mut self,
-        fresh: &[&Authentic],
+        fresh: &[Indexed<'_>],
         now: UnixSeconds,
         change: Option<Change>,
     ) -> Result<Vec<Option<Vec<crate::wire::digest::Digest>>>, Error> {
-        let leaves: Vec<_> = fresh.iter().map(|s| leaf_hash(s.id().entry())).collect();
+        let leaves: Vec<_> = fresh.iter().map(|(s, _)| leaf_hash(s.id().entry())).collect();
         let plan = Plan::extend(self.head.frontier(), &leaves);
         let mut edge = self.edge.clone();
         let tiles: Vec<_> = leaves.iter().flat_map(|leaf| edge.append(*leaf)).collect();
@@ -111,7 +114,12 @@ impl Writer {
         let head = self.head.next(plan.after, now);
         let entries: Vec<NewEntry<'_>> = fresh
             .iter()
-            .map(|s| NewEntry { id: s.id(), canonical: s.canonical(), collateral: s.collateral() })
+            .map(|(s, terms)| NewEntry {
+                id: s.id(),
+                canonical: s.canonical(),
+                collateral: s.collateral(),
+                terms,
+            })
             .collect();
         let keys = self.keys_after(change.as_ref());
         let controls: Vec<_> = change.iter().map(|c| (c.control, first)).collect();
@@ -127,16 +135,16 @@ impl Writer {
         if let Some(change) = change {
             self.take_effect(change, keys);
         }
-        self.publish(fresh.last().map(|s| s.canonical()), plan.paths.last())?;
+        self.publish(fresh.last().map(|(s, _)| s.canonical()), plan.paths.last())?;
         Ok(plan.paths.into_iter().map(Some).collect())
     }
 
     /// Computes the new root a second time, from the bytes that will be
     /// stored instead of the ids that came along. A bit that flipped in
     /// memory ends here, before it is signed.
-    fn gate(&self, fresh: &[&Authentic], plan: &Plan) -> Result<(), Error> {
+    fn gate(&self, fresh: &[Indexed<'_>], plan: &Plan) -> Result<(), Error> {
         let mut frontier = self.head.frontier().clone();
-        for statement in fresh {
+        for (statement, _) in fresh {
             let id = StatementId::of_canonical(statement.canonical());
             frontier.append(leaf_hash(id.entry()));
         }
@@ -193,6 +201,9 @@ impl Writer {
         Ok(())
     }
 }
+
+/// A statement and what it will be found by.
+pub(super) type Indexed<'a> = (&'a Authentic, &'a Terms);
 
 enum Place {
     Old(LeafIndex),

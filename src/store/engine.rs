@@ -6,6 +6,7 @@
 //! | ids        | statement id, 32 bytes    | index, 8 bytes big-endian   |
 //! | tiles      | level, index big-endian   | 256 hashes, 8192 bytes      |
 //! | meta       | a word                    | head, keys, control indices |
+//! | index      | term, index big-endian    | nothing; see `index.rs`     |
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,16 +14,18 @@ use std::sync::Arc;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use quick_cache::sync::Cache;
 
+use super::index::{self, Term, Terms};
 use super::{Commit, Counts, Error, HeadRecord, Stored};
 use crate::envelope::StatementId;
 use crate::key::{self, PublicKey};
 use crate::log::{LeafIndex, TileId};
 use crate::profile::Control;
 use crate::wire::cbor::Value;
+use crate::wire::time::UnixSeconds;
 
 /// Journals are replayed at start: 64 MiB take well under a second.
 const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Memtables of the two large keyspaces, together under half the journal.
+/// Memtables of the three large keyspaces, together under half the journal.
 const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
 const CACHE_BYTES: u64 = 32 * 1024 * 1024;
 /// 1024 tiles of 8 KiB: the upper levels of any tree, and the recent past.
@@ -35,6 +38,7 @@ pub struct Engine {
     ids: Keyspace,
     tiles: Keyspace,
     meta: Keyspace,
+    index: Keyspace,
     tile_cache: Cache<TileId, Arc<[u8]>>,
 }
 
@@ -54,6 +58,7 @@ impl Engine {
             ids: keyspace("ids")?,
             tiles: keyspace("tiles")?,
             meta: keyspace("meta")?,
+            index: keyspace("index")?,
             database,
             tile_cache: Cache::new(TILES_CACHED),
         })
@@ -111,10 +116,16 @@ impl Engine {
         let count = u64::try_from(commit.entries.len()).unwrap_or(u64::MAX);
         let first = commit.head.size().get() - count;
         let mut batch = self.database.batch().durability(Some(PersistMode::SyncData));
+        if count > 0 {
+            batch.insert(&self.index, Term::time(commit.head.time()).at(first), []);
+        }
         for (index, entry) in (first..).zip(commit.entries) {
             let value = Stored::encode(entry, commit.head.time());
             batch.insert(&self.statements, index.to_be_bytes(), value);
             batch.insert(&self.ids, *entry.id.entry().as_bytes(), index.to_be_bytes());
+            for term in entry.terms.iter() {
+                batch.insert(&self.index, term.at(index), []);
+            }
         }
         for (tile, hashes) in commit.tiles {
             batch.insert(&self.tiles, tile_key(*tile), hashes.as_slice());
@@ -128,6 +139,85 @@ impl Engine {
         batch.insert(&self.meta, "head", commit.head.encode());
         batch.commit()?;
         Ok(())
+    }
+}
+
+/// The index, which can be thrown away.
+impl Engine {
+    /// Whether the index is of this version and complete.
+    pub(super) fn index_is_current(&self) -> Result<bool, Error> {
+        let marker = self.index.get(index::MARKER)?;
+        Ok(marker.is_some_and(|version| *version == [index::VERSION]))
+    }
+
+    /// Says that the index is complete. From here every commit keeps it so.
+    pub(super) fn mark_index(&self) -> Result<(), Error> {
+        self.index.insert(index::MARKER, [index::VERSION])?;
+        Ok(self.database.persist(PersistMode::SyncData)?)
+    }
+
+    /// Empties the index. The marker goes first, and for good: an index that
+    /// was half emptied is never taken for a whole one.
+    pub(super) fn clear_index(&self) -> Result<(), Error> {
+        self.index.remove(index::MARKER)?;
+        self.database.persist(PersistMode::SyncData)?;
+        Ok(self.index.clear()?)
+    }
+
+    /// Adds the rows of statements that are logged already.
+    pub(super) fn fill_index<'a>(
+        &self,
+        rows: impl Iterator<Item = (LeafIndex, &'a Terms)>,
+        times: impl Iterator<Item = (LeafIndex, UnixSeconds)>,
+    ) -> Result<(), Error> {
+        let mut batch = self.database.batch();
+        for (index, terms) in rows {
+            for term in terms.iter() {
+                batch.insert(&self.index, term.at(index.get()), []);
+            }
+        }
+        for (index, time) in times {
+            batch.insert(&self.index, Term::time(time).at(index.get()), []);
+        }
+        Ok(batch.commit()?)
+    }
+
+    /// The last statement before `bound` that has the term.
+    pub(super) fn last_before(&self, term: &Term, bound: u64) -> Result<Option<u64>, Error> {
+        for row in self.index.range(term.at(0)..term.at(bound)).rev() {
+            if let Some(index) = term.index_in(&row.key()?) {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The statements that have the term, before `bound`, oldest first.
+    pub(super) fn with_term<'a>(
+        &'a self,
+        term: &'a Term,
+        bound: u64,
+    ) -> impl Iterator<Item = Result<u64, Error>> + 'a {
+        self.index.range(term.at(0)..term.at(bound)).filter_map(|row| match row.key() {
+            Ok(key) => term.index_in(&key).map(Ok),
+            Err(e) => Some(Err(e.into())),
+        })
+    }
+
+    /// Whether the statement at `index` has the term.
+    pub(super) fn has_term(&self, term: &Term, index: u64) -> Result<bool, Error> {
+        Ok(self.index.contains_key(term.at(index))?)
+    }
+
+    /// The first statement registered at or after a time.
+    pub(super) fn first_since(&self, time: UnixSeconds) -> Result<Option<u64>, Error> {
+        let end = Term::time(UnixSeconds::new(u64::MAX)).at(u64::MAX);
+        let Some(row) = self.index.range(Term::time(time).at(0)..=end).next() else {
+            return Ok(None);
+        };
+        let key = row.key()?;
+        let (_, index) = key.split_last_chunk::<8>().ok_or(Error::HeadUnreadable)?;
+        Ok(Some(u64::from_be_bytes(*index)))
     }
 }
 

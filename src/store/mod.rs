@@ -9,6 +9,8 @@ mod engine;
 mod error;
 mod guard;
 mod head;
+mod index;
+mod lookup;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +28,8 @@ pub use engine::Engine;
 pub use error::Error;
 pub use guard::Guard;
 pub use head::HeadRecord;
+pub use index::{Field, Term, Terms};
+pub use lookup::{Page, Query, fact_terms};
 
 /// An open log: the engine, and the head it was left at.
 pub struct Store {
@@ -63,6 +67,8 @@ pub struct NewEntry<'a> {
     pub canonical: &'a [u8],
     /// What else an auditor needs.
     pub collateral: Vec<u8>,
+    /// What it will be found by.
+    pub terms: &'a Terms,
 }
 
 /// Everything one commit changes.
@@ -83,6 +89,7 @@ impl Store {
     /// Makes an empty store in a fresh data directory.
     pub fn create(dir: DataDir) -> Result<Self, Error> {
         let engine = Engine::open(&dir.store_path())?;
+        engine.mark_index()?;
         Ok(Self { dir, engine })
     }
 
@@ -101,6 +108,13 @@ impl Store {
         }
         if store.engine.statement(LeafIndex::new(head.size().get()))?.is_some() {
             return Err(Error::BeyondHead { size: head.size() });
+        }
+        if !store.engine.index_is_current()? {
+            tracing::warn!(
+                statements = head.size().get(),
+                "the search index is missing or of another version; making it again"
+            );
+            store.reindex(head.size(), &mut |_| {})?;
         }
         Ok((store, head, edge))
     }

@@ -30,6 +30,7 @@ fn place() -> (TempDir, PathBuf) {
 /// Appends `count` statements in one commit.
 fn append(store: &Store, head: &HeadRecord, edge: &mut Edge, count: u64) -> HeadRecord {
     let first = head.size().get();
+    let terms = Terms::default();
     let canonicals: Vec<_> = (first..first + count).map(canonical).collect();
     let entries: Vec<_> = canonicals
         .iter()
@@ -37,6 +38,7 @@ fn append(store: &Store, head: &HeadRecord, edge: &mut Edge, count: u64) -> Head
             id: StatementId::of_canonical(canonical),
             canonical,
             collateral: vec![0xa0],
+            terms: &terms,
         })
         .collect();
     let leaves: Vec<_> = entries.iter().map(|e| leaf_hash(e.id.entry())).collect();

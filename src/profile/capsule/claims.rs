@@ -10,9 +10,9 @@ use crate::envelope::Header;
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::json::Json;
 
-const STATEMENT_TYPE: &str = "capsule_statement_type";
-const ACTION_TYPE: &str = "capsule_action_type";
-const DECISION_ID: &str = "capsule_decision_id";
+pub(super) const STATEMENT_TYPE: &str = "capsule_statement_type";
+pub(super) const ACTION_TYPE: &str = "capsule_action_type";
+pub(super) const DECISION_ID: &str = "capsule_decision_id";
 
 /// The `capsule_*` set; the profile closes it.
 const CLOSED_SET: [&str; 3] = [STATEMENT_TYPE, ACTION_TYPE, DECISION_ID];

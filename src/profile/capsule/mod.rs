@@ -10,10 +10,12 @@ mod assurance;
 mod check;
 mod claims;
 mod class2;
+mod describe;
 mod id;
 mod ledger;
 mod outcome;
 mod payload;
+mod produce;
 mod strict;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -30,9 +32,12 @@ pub use assurance::{AttestationMode, Derived, EffectMode, LedgerMode};
 pub use check::Class1;
 pub use claims::{BINDING, SUBJECT_PREFIX, subject};
 pub use class2::{Class2, Evidence, Manifest, ManifestError, class2};
+pub use describe::{Attachments, Error as DescriptionError};
 pub use id::CapsuleIdRecord;
 pub use ledger::class1_ledger;
 pub use outcome::OutcomeRecord;
+pub use produce::{Action, ActionKind, Attested, Disposer, Disposition, Effect, EffectState};
+pub use produce::{Error as ProduceError, OnExpiry, Produced};
 pub use vocabulary::{APPROVERS, EFFECT_STATUSES, NEVER_DISPATCH, ON_EXPIRY, OPEN, RESULTS};
 
 use payload::Payload;

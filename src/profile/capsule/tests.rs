@@ -2,6 +2,7 @@
 
 mod bindings;
 mod hostile;
+mod producing;
 mod stricter;
 
 use super::*;

@@ -1,23 +1,19 @@
-//! What a log holds, told in its own order.
-//!
-//! In: one summary per statement, in log order. Out: who spoke about what,
-//! from first to last. A pure fold, so that any reader of the log gets the
-//! same answer.
+//! Who spoke, and about how much.
 
 use std::collections::BTreeMap;
 
 use crate::envelope::SignedStatement;
 
-/// The few facts of a statement that tell a story.
+/// Who speaks about what.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Summary {
+pub struct Speaker {
     /// Claim 1.
     pub issuer: String,
     /// Claim 2.
     pub subject: String,
 }
 
-impl Summary {
+impl Speaker {
     /// What the header of a logged statement says.
     pub fn of(statement: &SignedStatement) -> Self {
         let claims = &statement.header().claims;
@@ -31,13 +27,13 @@ impl Summary {
 /// Who spoke, about how much, how often.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Cast {
-    statements: BTreeMap<Summary, u64>,
+    statements: BTreeMap<Speaker, u64>,
 }
 
 impl Cast {
     /// Takes the next statement of the log.
-    pub fn hear(&mut self, summary: Summary) {
-        *self.statements.entry(summary).or_default() += 1;
+    pub fn hear(&mut self, speaker: Speaker) {
+        *self.statements.entry(speaker).or_default() += 1;
     }
 
     /// The number of issuers.

@@ -1,0 +1,100 @@
+//! The rows of the route table that search.
+
+use axum::routing::get;
+
+use super::routes::{ENTRY, JSON, NOTHING, Parameter, Route};
+use super::statements;
+
+const fn query(name: &'static str, about: &'static str) -> Parameter {
+    Parameter { name, place: "query", required: false, pattern: None, about }
+}
+
+const ISSUER: Parameter = query("issuer", "Claim `iss` of the statement");
+const SUBJECT: Parameter = query("subject", "Claim `sub` of the statement");
+const OPERATOR: Parameter = query("operator", "The tenant who answers for the action");
+const DEVELOPER: Parameter = query("developer", "The agent that acted");
+const ACTION_ID: Parameter = query("action_id", "The name of the action");
+const DECISION_ID: Parameter =
+    query("decision_id", "What ties the statements of one decision together");
+const RECORD_ID: Parameter = query("record_id", "The record's content address");
+const PARENT_ID: Parameter = query("parent_id", "The record it refers to");
+const VERDICT: Parameter = query("verdict", "Why it ended as it did");
+const EFFECT_TYPE: Parameter = query("effect_type", "The kind of effect");
+const PROFILE: Parameter = query("profile", "The profile of the payload");
+const ANY: Parameter = query("any", "A value of any of these fields; may be repeated");
+const SINCE: Parameter = query("since", "Registered at or after this RFC 3339 time");
+const UNTIL: Parameter = query("until", "Registered at or before this RFC 3339 time");
+const LIMIT: Parameter = query("limit", "How many, 1 to 200; 50 when absent");
+const CURSOR: Parameter = query("cursor", "Where the page before ended, as its answer says");
+const NAME: Parameter = Parameter {
+    name: "id",
+    place: "path",
+    required: true,
+    pattern: None,
+    about: "A record id, a statement id or an action id",
+};
+
+pub(super) const STATEMENTS: Route = Route {
+    method: "get",
+    path: "/api/v1/statements",
+    id: "searchStatements",
+    summary: "Statements that have everything asked for, newest first",
+    parameters: &[
+        ISSUER,
+        SUBJECT,
+        OPERATOR,
+        DEVELOPER,
+        ACTION_ID,
+        DECISION_ID,
+        RECORD_ID,
+        PARENT_ID,
+        VERDICT,
+        EFFECT_TYPE,
+        PROFILE,
+        ANY,
+        SINCE,
+        UNTIL,
+        LIMIT,
+        CURSOR,
+    ],
+    takes: NOTHING,
+    answers: &[(200, JSON, "A page; not a proof of absence")],
+    problems: &[400],
+    handler: || get(statements::search),
+};
+
+pub(super) const STATEMENT: Route = Route {
+    method: "get",
+    path: "/api/v1/statements/{id}",
+    id: "showStatement",
+    summary: "What one statement says, and what we noticed about it",
+    parameters: &[ENTRY],
+    takes: NOTHING,
+    answers: &[(200, JSON, "Place, facts, findings and receipt link")],
+    problems: &[400, 404],
+    handler: || get(statements::one),
+};
+
+pub(super) const STORY: Route = Route {
+    method: "get",
+    path: "/api/v1/stories/{id}",
+    id: "story",
+    summary: "Everything connected with a record or an action: chain, forks, outcomes",
+    parameters: &[NAME],
+    takes: NOTHING,
+    answers: &[(200, JSON, "The story, open or closed")],
+    problems: &[400, 404],
+    handler: || get(statements::story),
+};
+
+pub(super) const OPEN_ITEMS: Route = Route {
+    method: "get",
+    path: "/api/v1/open-items",
+    id: "openItems",
+    summary: "Records that wait for somebody, newest first",
+    parameters: &[ISSUER, OPERATOR, DEVELOPER, ACTION_ID, SINCE, UNTIL, LIMIT, CURSOR],
+    takes: NOTHING,
+    answers: &[(200, JSON, "A page; not a proof of absence")],
+    problems: &[400],
+    handler: || get(statements::open_items),
+};

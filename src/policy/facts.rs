@@ -1,0 +1,18 @@
+//! What the log before a statement says about it.
+
+/// Looked up at the statement's turn, so that anyone who has the log before
+/// it can look the same up again.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Facts {
+    /// Whether the record it refers to is logged; none if it names none.
+    pub parent_known: Option<bool>,
+    /// Whether that record has the same operator; none if it is not logged.
+    pub parent_same_operator: Option<bool>,
+    /// Whether another record took that record's place; none if it is not
+    /// logged.
+    pub parent_superseded: Option<bool>,
+    /// Whether another statement with the same record id is logged.
+    pub record_id_known: bool,
+    /// Whether such a statement stands in another chain.
+    pub record_id_other_chain: bool,
+}

@@ -1,0 +1,114 @@
+//! How the facts about the log before a statement are found, from whatever
+//! remembers it: the store's index, or a reader who walks the log.
+
+use std::collections::HashMap;
+
+use super::Facts;
+use crate::profile::{Record, Summary};
+
+/// Earlier statements under one record id that are looked at, oldest first.
+pub const RECORDS_MAX: usize = 64;
+/// Earlier `supersedes` over one record that are looked at, oldest first.
+pub const SUPERSEDES_MAX: usize = 1024;
+
+/// An earlier record, as far as the facts need it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Earlier {
+    /// The tenant who answers for it.
+    pub operator: Option<String>,
+    /// Who may take its place: the agent it names, or else who signed it.
+    pub authority: String,
+    /// The record it refers to.
+    pub parent: Option<String>,
+}
+
+impl Earlier {
+    /// What is kept of a record.
+    pub fn of(issuer: &str, summary: &Summary) -> Self {
+        Self {
+            operator: summary.operator.clone(),
+            authority: summary.developer.clone().unwrap_or_else(|| issuer.to_owned()),
+            parent: summary.parent.as_ref().map(|parent| parent.record_id.clone()),
+        }
+    }
+}
+
+/// The log before a statement.
+pub trait History {
+    /// Why it cannot be asked.
+    type Error;
+
+    /// The first `RECORDS_MAX` records with this id, oldest first.
+    fn records(&self, record_id: &str) -> Result<Vec<Earlier>, Self::Error>;
+
+    /// Whether one of the first `SUPERSEDES_MAX` valid `supersedes` over this
+    /// record has this operator and this issuer.
+    fn is_superseded(&self, record_id: &str, by: (&str, &str)) -> Result<bool, Self::Error>;
+}
+
+impl Facts {
+    /// Looks everything up. A record that names nothing costs nothing.
+    pub fn look_up<H: History>(summary: &Summary, history: &H) -> Result<Self, H::Error> {
+        let mut facts = Self::default();
+        if let Some(id) = &summary.record_id {
+            let same = history.records(id)?;
+            let own = summary.parent.as_ref().map(|parent| &parent.record_id);
+            facts.record_id_known = !same.is_empty();
+            facts.record_id_other_chain = same.iter().any(|one| one.parent.as_ref() != own);
+        }
+        let Some(parent) = &summary.parent else { return Ok(facts) };
+        let parents = history.records(&parent.record_id)?;
+        facts.parent_known = Some(!parents.is_empty());
+        let Some(first) = parents.first() else { return Ok(facts) };
+        let same = |one: &Earlier| one.operator.is_some() && one.operator == summary.operator;
+        facts.parent_same_operator = Some(parents.iter().any(same));
+        let by = (first.operator.as_deref().unwrap_or_default(), first.authority.as_str());
+        facts.parent_superseded = Some(history.is_superseded(&parent.record_id, by)?);
+        Ok(facts)
+    }
+}
+
+/// A history in memory, for readers who walk a log from its first entry.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    records: HashMap<String, Vec<Earlier>>,
+    /// Operator and issuer of every valid `supersedes`, by what it replaces.
+    superseded: HashMap<String, Vec<(Option<String>, String)>>,
+}
+
+impl Memory {
+    /// Takes the next statement of the log.
+    pub fn hear(&mut self, issuer: &str, record: &Record, summary: &Summary) {
+        if let Some(id) = &summary.record_id
+            && !matches!(record, Record::CapsuleId(_))
+        {
+            let records = self.records.entry(id.clone()).or_default();
+            if records.len() < RECORDS_MAX {
+                records.push(Earlier::of(issuer, summary));
+            }
+        }
+        if let Some(parent) = summary.superseded() {
+            let told = self.superseded.entry(parent.to_owned()).or_default();
+            if told.len() < SUPERSEDES_MAX {
+                told.push((summary.operator.clone(), issuer.to_owned()));
+            }
+        }
+    }
+}
+
+impl History for Memory {
+    type Error = std::convert::Infallible;
+
+    fn records(&self, record_id: &str) -> Result<Vec<Earlier>, Self::Error> {
+        Ok(self.records.get(record_id).cloned().unwrap_or_default())
+    }
+
+    fn is_superseded(
+        &self,
+        record_id: &str,
+        (operator, issuer): (&str, &str),
+    ) -> Result<bool, Self::Error> {
+        let by = |(o, i): &(Option<String>, String)| o.as_deref() == Some(operator) && i == issuer;
+        Ok(self.superseded.get(record_id).is_some_and(|told| told.iter().any(by)))
+    }
+}

@@ -1,0 +1,113 @@
+//! From a plain description to a Capsule, or the clause that stands against
+//! it.
+
+use super::*;
+
+fn json(text: &str) -> Json {
+    Json::read(text.as_bytes()).unwrap()
+}
+
+fn with(request: Option<&str>, response: Option<&str>) -> Attachments {
+    Attachments {
+        request: request.map(json),
+        response: response.map(json),
+        action_id: "act-1".to_owned(),
+        now: UnixSeconds::new(1_790_000_000),
+        ..Attachments::default()
+    }
+}
+
+fn description(rest: &str) -> String {
+    format!(r#"{{"operator":"acme","developer":"agent@v1","action_type":"decide"{rest}}}"#)
+}
+
+const ACCEPT: &str =
+    r#","disposition":{"decision":"accept","approver":"policy","verdict_class":"executed"}"#;
+
+#[test]
+fn what_is_described_passes_the_checks_of_a_verifier() {
+    let effect = r#","effect":{"status":"confirmed","type":"send_payment"}"#;
+    let text = description(&format!("{ACCEPT}{effect}"));
+    let action =
+        Action::describe(text.as_bytes(), &with(Some("{}"), Some(r#"{"ok":true}"#))).unwrap();
+    let made = action.produce().unwrap();
+    assert_eq!(made.subject, "urn:agent-action-capsule:acme:act-1");
+    let (record, noticed) = CapsuleRecord::read(&made.payload);
+    assert_eq!(record.class1().ok, Some(true));
+    assert_eq!(record.capsule_id().as_ref(), Some(&made.capsule_id));
+    assert_eq!(noticed, [], "nothing to remark on what we made ourselves");
+    assert_eq!(record.summary().effect_mode.as_deref(), Some("confirmed"));
+}
+
+/// Description, request, response, and the code of the refusal.
+#[test]
+fn what_the_profile_forbids_is_refused_with_its_clause() {
+    let effect = |status: &str| format!(r#"{ACCEPT},"effect":{{"status":"{status}"}}"#);
+    let disposed = |rest: &str| format!(r#","disposition":{{"decision":"accept",{rest}}}"#);
+    let reply = Some("{}");
+    let cases = [
+        (description(&effect("confirmed")), None, None, "/effect/status"),
+        (description(&effect("dispatched")), None, reply, "/effect/status"),
+        (description(&effect("planned")), reply, None, "/effect/status"),
+        (description(&effect("done")), None, None, "/effect/status"),
+        (
+            description(&disposed(r#""approver":"policy","human_disposed":true"#)),
+            None,
+            None,
+            "/disposition/human_disposed",
+        ),
+        (description(&disposed(r#""approver":"robot""#)), None, None, "/disposition/approver"),
+        (description(r#","capsule_id":"x""#), None, None, "/capsule_id"),
+        (
+            description(r#","effect":{"status":"planned","response_digest":"x"}"#),
+            None,
+            None,
+            "/effect/response_digest",
+        ),
+        (description(r#","timestamp":"yesterday""#), None, None, "/timestamp"),
+        (description(r#","constraints":{}"#), None, None, "/constraints"),
+        ("{".to_owned(), None, None, "cannot be read"),
+        (r#"{"operator":"acme"}"#.to_owned(), None, None, "/developer"),
+    ];
+    for (text, request, response, at) in cases {
+        let error = Action::describe(text.as_bytes(), &with(request, response)).unwrap_err();
+        assert!(error.to_string().contains(at), "{text}: {error}");
+        assert!(
+            ["description-wrong", "description-unknown", "description-not-json"]
+                .contains(&error.code())
+        );
+    }
+    let float =
+        Action::describe(description(&effect("confirmed")).as_bytes(), &with(None, Some("1.5")));
+    assert_eq!(float.unwrap_err().code(), "description-number");
+    let evidence = vec![("margin".to_owned(), json("{}"))];
+    let stray = Attachments { evidence, ..with(None, None) };
+    let error = Action::describe(description(ACCEPT).as_bytes(), &stray).unwrap_err();
+    assert_eq!(error.code(), "description-evidence");
+}
+
+/// What the types allow but the checks do not: a verdict that never
+/// dispatches beside an effect that was.
+#[test]
+fn a_blocked_action_has_no_effect() {
+    let text = description(
+        r#","disposition":{"decision":"reject","approver":"policy","verdict_class":"blocked"},"effect":{"status":"dispatched"}"#,
+    );
+    let action = Action::describe(text.as_bytes(), &with(Some("{}"), None)).unwrap();
+    let error = action.produce().unwrap_err();
+    assert_eq!(error.code(), "capsule-forbidden");
+    assert!(error.to_string().contains("verdict_effect_conflict"), "{error}");
+}
+
+#[test]
+fn evidence_is_bound_by_its_digest() {
+    let text = description(&format!(
+        r#"{ACCEPT},"constraints":[{{"id":"com.example.floor","result":"pass","severity":"high","blocking":true}}]"#
+    ));
+    let evidence = vec![("com.example.floor".to_owned(), json(r#"{"margin":"0.21"}"#))];
+    let action =
+        Action::describe(text.as_bytes(), &Attachments { evidence, ..with(None, None) }).unwrap();
+    let expected = Suite::JcsN.digest(&json(r#"{"margin":"0.21"}"#)).unwrap().hex();
+    let found = action.constraints[0].get("evidence_digest").and_then(Json::text);
+    assert_eq!(found, Some(expected.as_str()));
+}

@@ -1,0 +1,207 @@
+//! The index: where statements are found by what they say.
+//!
+//! In: the header and the record of a statement. Out: one row for each thing
+//! it can be found by, written in the commit that logs it, so that search
+//! never lags behind the log. Everything here can be made again from the
+//! statements; nothing a receipt proves depends on it.
+//!
+//! Key: field ‖ value ‖ 0x00 ‖ leaf index, 8 bytes big-endian; no value.
+
+use crate::envelope::{Header, SignedStatement};
+use crate::profile::{self, Record, Summary};
+use crate::wire::digest::Digest;
+use crate::wire::time::UnixSeconds;
+
+/// Changes whenever the same statement would give other rows.
+pub(super) const VERSION: u8 = 1;
+/// Where the version stands: no field has this number.
+pub(super) const MARKER: [u8; 1] = [0];
+/// Longer values are kept as digests. Hex digests of 64 fit as they are.
+const VALUE_BYTES_MAX: usize = 64;
+/// Starts the value of a long one. With 64 hex digits after it, it is longer
+/// than any value that stands for itself.
+const LONG: u8 = 1;
+
+/// What a statement can be found by.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Field {
+    /// `iss`.
+    Issuer,
+    /// `sub`.
+    Subject,
+    /// The tenant.
+    Operator,
+    /// The agent.
+    Developer,
+    /// Name of the action.
+    ActionId,
+    /// What ties statements of one decision together.
+    DecisionId,
+    /// The record's content address.
+    RecordId,
+    /// The record it refers to.
+    ParentId,
+    /// Why it ended as it did.
+    Verdict,
+    /// The kind of effect.
+    EffectType,
+    /// The profile of the payload.
+    Profile,
+    /// Registration time: one row for each commit, at its first statement.
+    Time,
+    /// A content address signed without its record.
+    BareId,
+    /// The record it takes the place of, when its own checks hold.
+    Supersedes,
+}
+
+impl Field {
+    /// The fields people search by.
+    pub const SEARCHED: [Self; 11] = [
+        Self::Issuer,
+        Self::Subject,
+        Self::Operator,
+        Self::Developer,
+        Self::ActionId,
+        Self::DecisionId,
+        Self::RecordId,
+        Self::ParentId,
+        Self::Verdict,
+        Self::EffectType,
+        Self::Profile,
+    ];
+
+    /// Its name in queries.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Issuer => "issuer",
+            Self::Subject => "subject",
+            Self::Operator => "operator",
+            Self::Developer => "developer",
+            Self::ActionId => "action_id",
+            Self::DecisionId => "decision_id",
+            Self::RecordId => "record_id",
+            Self::ParentId => "parent_id",
+            Self::Verdict => "verdict",
+            Self::EffectType => "effect_type",
+            Self::Profile => "profile",
+            Self::Time => "time",
+            Self::BareId => "bare_id",
+            Self::Supersedes => "supersedes",
+        }
+    }
+
+    fn number(self) -> u8 {
+        match self {
+            Self::Issuer => 1,
+            Self::Subject => 2,
+            Self::Operator => 3,
+            Self::Developer => 4,
+            Self::ActionId => 5,
+            Self::DecisionId => 6,
+            Self::RecordId => 7,
+            Self::ParentId => 8,
+            Self::Verdict => 9,
+            Self::EffectType => 10,
+            Self::Profile => 11,
+            Self::Time => 12,
+            Self::BareId => 13,
+            Self::Supersedes => 14,
+        }
+    }
+}
+
+/// A field and its value: everything of a key but the leaf index.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Term(Vec<u8>);
+
+impl Term {
+    /// The term of a value.
+    pub fn new(field: Field, value: &str) -> Self {
+        let mut key = Vec::with_capacity(value.len().min(VALUE_BYTES_MAX) + 10);
+        key.push(field.number());
+        if value.len() <= VALUE_BYTES_MAX {
+            key.extend_from_slice(value.as_bytes());
+        } else {
+            key.push(LONG);
+            key.extend_from_slice(Digest::of(value.as_bytes()).to_string().as_bytes());
+        }
+        key.push(0);
+        Self(key)
+    }
+
+    /// The term of a time; they sort as the times do.
+    pub(super) fn time(time: UnixSeconds) -> Self {
+        let mut key = vec![Field::Time.number()];
+        key.extend_from_slice(&time.seconds().to_be_bytes());
+        key.push(0);
+        Self(key)
+    }
+
+    /// The key of a row.
+    pub(super) fn at(&self, index: u64) -> Vec<u8> {
+        let mut key = Vec::with_capacity(self.0.len() + 8);
+        key.extend_from_slice(&self.0);
+        key.extend_from_slice(&index.to_be_bytes());
+        key
+    }
+
+    /// The leaf index of a key of this term. A value with a zero byte inside
+    /// can put a foreign key in between; its length tells.
+    pub(super) fn index_in(&self, key: &[u8]) -> Option<u64> {
+        let index = key.strip_prefix(self.0.as_slice())?;
+        index.try_into().ok().map(u64::from_be_bytes)
+    }
+}
+
+/// What a statement will be found by.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Terms(Vec<Term>);
+
+impl Terms {
+    /// Of a statement whose payload was read.
+    pub fn of(header: &Header, record: &Record, summary: &Summary) -> Self {
+        let claims = &header.claims;
+        let is_bare = matches!(record, Record::CapsuleId(_));
+        let named = if is_bare { Field::BareId } else { Field::RecordId };
+        let parent = summary.parent.as_ref();
+        let values = [
+            (Field::Issuer, claims.issuer.as_deref()),
+            (Field::Subject, claims.subject.as_deref()),
+            (Field::Profile, Some(record.profile())),
+            (Field::Operator, summary.operator.as_deref()),
+            (Field::Developer, summary.developer.as_deref()),
+            (Field::ActionId, summary.action_id.as_deref()),
+            (Field::DecisionId, summary.decision_id.as_deref()),
+            (named, summary.record_id.as_deref()),
+            (Field::ParentId, parent.map(|p| p.record_id.as_str())),
+            (Field::Supersedes, summary.superseded()),
+            (Field::Verdict, summary.verdict.as_deref()),
+            (Field::EffectType, summary.effect_type.as_deref()),
+        ];
+        let term = |(field, value): (Field, Option<&str>)| Some(Term::new(field, value?));
+        Self(values.into_iter().filter_map(term).collect())
+    }
+
+    /// Of a statement as it lies in the log.
+    pub(super) fn of_canonical(canonical: &[u8]) -> Self {
+        // What cannot be read cannot be found; `fsck` says why.
+        let Ok(statement) = SignedStatement::parse_any_size(canonical.to_vec()) else {
+            return Self::default();
+        };
+        let header = statement.header();
+        let read = profile::read_payload(header, statement.payload().unwrap_or_default());
+        Self::of(header, &read.record, &read.record.summary())
+    }
+
+    /// Those by which it changes what the log says about other records.
+    pub fn telling(&self) -> impl Iterator<Item = &Term> {
+        let told = [Field::RecordId.number(), Field::Supersedes.number()];
+        self.0.iter().filter(move |term| term.0.first().is_some_and(|field| told.contains(field)))
+    }
+
+    /// One by one.
+    pub fn iter(&self) -> impl Iterator<Item = &Term> {
+        self.0.iter()
+    }
+}

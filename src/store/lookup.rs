@@ -1,0 +1,269 @@
+//! Questions to the index: search, and what the log says before a statement.
+//!
+//! Every question has a bound on the rows it may touch; an answer that hit
+//! it says so.
+
+use super::index::{Field, Term, Terms};
+use super::{Error, Store};
+use crate::envelope::{SignedStatement, StatementId};
+use crate::log::{LeafIndex, TreeSize};
+use crate::policy::{Earlier, Facts, History, RECORDS_MAX, SUPERSEDES_MAX};
+use crate::profile::{self, Summary};
+use crate::wire::time::UnixSeconds;
+
+/// Seeks that one search may cost: about a tenth of a second.
+const SEEKS_MAX: usize = 20_000;
+/// Statements whose rows are written at once when the index is made again.
+const REINDEX_BATCH: u64 = 1024;
+
+/// What to search for: every term must be there.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// Fields and their values.
+    pub fields: Vec<(Field, String)>,
+    /// Values of any field.
+    pub words: Vec<String>,
+    /// Values of one field, of which one is enough.
+    pub one_of: Option<(Field, &'static [&'static str])>,
+    /// Registered at or after.
+    pub since: Option<UnixSeconds>,
+    /// Registered at or before.
+    pub until: Option<UnixSeconds>,
+    /// Only statements before this index: where the last page ended.
+    pub before: Option<u64>,
+    /// How many to find.
+    pub limit: usize,
+}
+
+/// What was found, newest first.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Page {
+    /// Where the statements stand.
+    pub found: Vec<LeafIndex>,
+    /// The bound of the next page, if there may be one.
+    pub next: Option<u64>,
+    /// Whether the search ended because it had cost enough.
+    pub is_cut: bool,
+}
+
+/// A field and its value, under every term that can stand for it.
+struct Wanted(Vec<Term>);
+
+impl Wanted {
+    fn new(field: Field, value: &str) -> Self {
+        let also = (field == Field::RecordId).then(|| Term::new(Field::BareId, value));
+        Self([Term::new(field, value)].into_iter().chain(also).collect())
+    }
+
+    fn any(word: &str) -> Self {
+        let fields = Field::SEARCHED.into_iter().chain([Field::BareId]);
+        Self(fields.map(|field| Term::new(field, word)).collect())
+    }
+
+    fn all(query: &Query) -> Vec<Self> {
+        let fields = query.fields.iter().map(|(field, value)| Self::new(*field, value));
+        let words = query.words.iter().map(|word| Self::any(word));
+        let choice = query.one_of.iter().map(|(field, values)| {
+            Self(values.iter().map(|value| Term::new(*field, value)).collect())
+        });
+        fields.chain(words).chain(choice).collect()
+    }
+}
+
+impl Store {
+    /// Finds statements among the first `size`, newest first.
+    pub fn search(&self, query: &Query, size: TreeSize) -> Result<Page, Error> {
+        let first = match query.since {
+            Some(since) => self.engine.first_since(since)?.unwrap_or(u64::MAX),
+            None => 0,
+        };
+        let after = UnixSeconds::new(query.until.map_or(0, |t| t.seconds().saturating_add(1)));
+        let end = if query.until.is_some() { self.engine.first_since(after)? } else { None };
+        let bounds = [Some(size.get()), query.before, end];
+        let mut bound = bounds.into_iter().flatten().min().unwrap_or(0);
+        let wanted = Wanted::all(query);
+        let mut seeks = 0;
+        let mut page = Page::default();
+        while page.found.len() < query.limit {
+            match self.candidate(&wanted, (first, bound), &mut seeks)? {
+                Step::Found(index) => {
+                    page.found.push(LeafIndex::new(index));
+                    bound = index;
+                }
+                Step::End => return Ok(page),
+                Step::Cut(at) => return Ok(Page { next: Some(at), is_cut: true, ..page }),
+            }
+        }
+        page.next = (bound > first).then_some(bound);
+        Ok(page)
+    }
+
+    /// The last statement in a range that has all terms: each term in turn
+    /// moves the candidate down to its own last one, until all agree.
+    fn candidate(
+        &self,
+        wanted: &[Wanted],
+        (first, bound): (u64, u64),
+        seeks: &mut usize,
+    ) -> Result<Step, Error> {
+        let Some(mut candidate) = bound.checked_sub(1).filter(|last| *last >= first) else {
+            return Ok(Step::End);
+        };
+        let mut agreed = 0;
+        for term in wanted.iter().cycle() {
+            if agreed == wanted.len() {
+                break;
+            }
+            *seeks += term.0.len();
+            if *seeks > SEEKS_MAX {
+                return Ok(Step::Cut(candidate + 1));
+            }
+            let mut last = None;
+            for one in &term.0 {
+                last = last.max(self.engine.last_before(one, candidate + 1)?);
+            }
+            match last.filter(|last| *last >= first) {
+                None => return Ok(Step::End),
+                Some(last) if last == candidate => agreed += 1,
+                Some(last) => (candidate, agreed) = (last, 1),
+            }
+        }
+        Ok(Step::Found(candidate))
+    }
+
+    /// The statements with a value before `bound`, oldest first, at most
+    /// `limit`.
+    pub fn having(
+        &self,
+        (field, value): (Field, &str),
+        bound: TreeSize,
+        limit: usize,
+    ) -> Result<Vec<LeafIndex>, Error> {
+        let mut all = Vec::new();
+        for term in &Wanted::new(field, value).0 {
+            let found = self.engine.with_term(term, bound.get()).take(limit);
+            all.extend(found.collect::<Result<Vec<u64>, Error>>()?);
+        }
+        all.sort_unstable();
+        Ok(all.into_iter().take(limit).map(LeafIndex::new).collect())
+    }
+
+    /// Whether a valid `supersedes` by this operator and issuer stands over a
+    /// record.
+    pub fn is_superseded(
+        &self,
+        record_id: &str,
+        by: (&str, &str),
+        size: TreeSize,
+    ) -> Result<bool, Error> {
+        Before { store: self, bound: size.get() }.is_superseded(record_id, by)
+    }
+
+    /// What the log says about a statement that is not in it yet, or that
+    /// stands in it: then what the log before it says.
+    pub fn facts(&self, summary: &Summary, id: &StatementId) -> Result<Facts, Error> {
+        if summary.record_id.is_none() && summary.parent.is_none() {
+            return Ok(Facts::default());
+        }
+        let before = self.find(id)?.map_or(u64::MAX, LeafIndex::get);
+        Facts::look_up(summary, &Before { store: self, bound: before })
+    }
+
+    /// Whether anything that `facts` looks at was logged at or after `size`.
+    pub fn facts_may_differ(&self, summary: &Summary, size: TreeSize) -> Result<bool, Error> {
+        for term in fact_terms(summary) {
+            let last = self.engine.last_before(&term, u64::MAX)?;
+            if last.is_some_and(|last| last >= size.get()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Throws the index away and makes it again from the statements.
+    pub fn reindex(&self, size: TreeSize, progress: &mut dyn FnMut(u64)) -> Result<(), Error> {
+        self.engine.clear_index()?;
+        let mut time = None;
+        let mut first = 0;
+        while first < size.get() {
+            let end = size.get().min(first + REINDEX_BATCH);
+            let (mut rows, mut times) = (Vec::new(), Vec::new());
+            for index in (first..end).map(LeafIndex::new) {
+                let stored = self.statement(index)?.ok_or(Error::StatementMissing { index })?;
+                rows.push((index, Terms::of_canonical(&stored.canonical)));
+                if time.replace(stored.time) != Some(stored.time) {
+                    times.push((index, stored.time));
+                }
+            }
+            let rows = rows.iter().map(|(index, terms)| (*index, terms));
+            self.engine.fill_index(rows, times.into_iter())?;
+            first = end;
+            progress(end);
+        }
+        self.engine.mark_index()
+    }
+
+    /// Throws the index away. The next start makes it again.
+    pub fn drop_index(&self) -> Result<(), Error> {
+        self.engine.clear_index()
+    }
+}
+
+/// The terms under which a statement could change another's facts.
+pub fn fact_terms(summary: &Summary) -> impl Iterator<Item = Term> + '_ {
+    let own = summary.record_id.iter().map(|id| Term::new(Field::RecordId, id));
+    let parent = summary.parent.iter().flat_map(|parent| {
+        [Field::RecordId, Field::Supersedes].map(|field| Term::new(field, &parent.record_id))
+    });
+    own.chain(parent)
+}
+
+enum Step {
+    Found(u64),
+    End,
+    Cut(u64),
+}
+
+/// The log before an index.
+struct Before<'a> {
+    store: &'a Store,
+    bound: u64,
+}
+
+impl History for Before<'_> {
+    type Error = Error;
+
+    fn records(&self, record_id: &str) -> Result<Vec<Earlier>, Error> {
+        let term = Term::new(Field::RecordId, record_id);
+        let found = self.store.engine.with_term(&term, self.bound).take(RECORDS_MAX);
+        let read = |index: Result<u64, Error>| {
+            let index = LeafIndex::new(index?);
+            let damaged = || Error::StatementDamaged { index };
+            let stored = self.store.statement(index)?.ok_or_else(damaged)?;
+            let statement = SignedStatement::parse_any_size(stored.canonical);
+            let statement = statement.map_err(|_| damaged())?;
+            let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
+            let summary = profile::read_payload(header, payload).record.summary();
+            Ok(Earlier::of(header.claims.issuer.as_deref().unwrap_or_default(), &summary))
+        };
+        found.map(read).collect()
+    }
+
+    fn is_superseded(
+        &self,
+        record_id: &str,
+        (operator, issuer): (&str, &str),
+    ) -> Result<bool, Error> {
+        let engine = &self.store.engine;
+        let operator = Term::new(Field::Operator, operator);
+        let issuer = Term::new(Field::Issuer, issuer);
+        let term = Term::new(Field::Supersedes, record_id);
+        for index in engine.with_term(&term, self.bound).take(SUPERSEDES_MAX) {
+            let index = index?;
+            if engine.has_term(&operator, index)? && engine.has_term(&issuer, index)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

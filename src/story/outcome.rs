@@ -1,0 +1,92 @@
+//! What became of an action, learned later (3.3).
+//!
+//! The subject joins an outcome to its action. Neither operator nor action
+//! id is escaped in it, so two actions can share one; then nothing but the
+//! decision id can tell them apart.
+
+use std::collections::BTreeSet;
+
+use super::{Entry, Oddity};
+use crate::profile::Severity;
+
+/// Which action an outcome is about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Correlation {
+    /// The records of one action, by their index.
+    About(Vec<u64>),
+    /// Records of several actions would fit.
+    Ambiguous(Vec<u64>),
+    /// No record here has the subject.
+    Nothing,
+}
+
+impl Correlation {
+    /// Its name in reports and the API.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::About(_) => "about",
+            Self::Ambiguous(_) => "ambiguous",
+            Self::Nothing => "nothing",
+        }
+    }
+
+    /// The records that fit.
+    pub fn records(&self) -> &[u64] {
+        match self {
+            Self::About(records) | Self::Ambiguous(records) => records,
+            Self::Nothing => &[],
+        }
+    }
+}
+
+pub(super) fn correlate(
+    outcomes: Vec<Entry>,
+    records: &[Entry],
+    oddities: &mut Vec<Oddity>,
+) -> Vec<(Entry, Correlation)> {
+    let join = |outcome: Entry| {
+        let correlation = of(&outcome, records);
+        oddities.extend(odd(&outcome, &correlation));
+        (outcome, correlation)
+    };
+    outcomes.into_iter().map(join).collect()
+}
+
+fn of(outcome: &Entry, records: &[Entry]) -> Correlation {
+    let mut fitting: Vec<&Entry> = records
+        .iter()
+        .filter(|record| record.subject == outcome.subject && record.index < outcome.index)
+        .filter(|record| record.summary.action_id.is_some())
+        .collect();
+    if actions(&fitting) > 1
+        && let Some(decision) = &outcome.summary.decision_id
+    {
+        fitting.retain(|record| record.summary.decision_id.as_ref() == Some(decision));
+    }
+    let found = fitting.iter().map(|record| record.index).collect();
+    match actions(&fitting) {
+        0 => Correlation::Nothing,
+        1 => Correlation::About(found),
+        _ => Correlation::Ambiguous(found),
+    }
+}
+
+/// Different actions: pairs of operator and action id.
+fn actions(records: &[&Entry]) -> usize {
+    let pair =
+        |record: &&Entry| (record.summary.operator.clone(), record.summary.action_id.clone());
+    records.iter().map(pair).collect::<BTreeSet<_>>().len()
+}
+
+fn odd(outcome: &Entry, correlation: &Correlation) -> Option<Oddity> {
+    let (code, detail) = match correlation {
+        Correlation::About(_) => return None,
+        Correlation::Ambiguous(found) => {
+            ("outcome_ambiguous", format!("records {found:?} of several actions have its subject"))
+        }
+        Correlation::Nothing => {
+            ("outcome_without_action", "no earlier record has its subject".to_owned())
+        }
+    };
+    Some(Oddity { index: outcome.index, code, severity: Severity::Warning, detail })
+}
