@@ -33,17 +33,17 @@ fn difference(text: &str, record: &CapsuleRecord, stricter: &[&str], given: &Val
     let zero = record.class1().findings.iter().any(|f| f.detail.starts_with("-0 at "));
     if codes("json-") || codes("not_an_object") {
         Difference::Text
+    } else if matches!(record.format(), Format::Unsupported(_)) {
+        Difference::OtherFormat
     } else if record.is_concealed() {
         Difference::Concealed
     } else if zero {
         assert!(text.contains("-0"));
         Difference::NegativeZero
-    } else if given["stopped"] == true {
-        Difference::ReferenceStopped
-    } else if matches!(record.format(), Format::Unsupported(_)) {
-        Difference::OtherFormat
     } else if stricter.contains(&"non_normalised_payload") {
         Difference::NotNormal
+    } else if given["stopped"] == true {
+        Difference::ReferenceStopped
     } else {
         Difference::None
     }
@@ -80,7 +80,7 @@ fn compare(text: &str, given: &Value) -> Difference {
         Difference::ReferenceStopped => assert_eq!(theirs["ok"], class1.ok.unwrap(), "{text}"),
         Difference::OtherFormat => {
             assert_eq!((class1.ok, theirs["ok"].as_bool()), (Some(false), Some(false)), "{text}");
-            assert!(same_id(&theirs), "{text}");
+            assert!(same_id(&theirs) || text.contains(":-0,"), "{text}");
         }
         Difference::NotNormal | Difference::None => {
             // The reference judged the normal form as well: that is what we

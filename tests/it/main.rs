@@ -12,6 +12,9 @@ mod vectors;
 /// Capsules and digests that others have published, judged by us.
 mod capsule_vectors;
 
+/// `capstan verify` on a Capsule, with a manifest and without.
+mod capsule_evidence;
+
 /// Thousands of Capsules, judged by us and by the published reference.
 mod capsule_reference;
 

@@ -85,76 +85,71 @@ fn a_good_capsule_has_nothing_to_say() {
     assert_eq!((summary.ok, summary.is_concealed), (Some(true), false));
 }
 
+type Changes = &'static [(&'static str, &'static str)];
+
+const FOURS: &str = "\"4444444444444444444444444444444444444444444444444444444444444444\"";
+
+/// What is changed, the check that fails, its code and its place.
+const CLASS_1: &[(Changes, u8, &str, &str)] = &[
+    (&[("/operator", "null")], 1, "missing_required_field", "/operator"),
+    (&[("/operator", "5")], 1, "field_not_string", "/operator"),
+    (&[("/assurance/effect_mode", "[1]")], 1, "field_not_string", "/assurance/effect_mode"),
+    (&[("/effect/type", "{\"a\":1}")], 1, "field_not_string", "/effect/type"),
+    (&[("/action_type", "\"x\"")], 1, "action_type_invalid", "/action_type"),
+    (&[("/format_version", "\"4\"")], 1, "unsupported_format_version", "/format_version"),
+    (&[("/assurance", "1")], 1, "block_not_object", "/assurance"),
+    (&[("/domain", "1")], 1, "domain_not_string", "/domain"),
+    (&[("/provenance", "1")], 1, "provenance_not_string", "/provenance"),
+    (&[("/constraints", "1")], 1, "constraints_not_array", "/constraints"),
+    (&[("/effect/amount", "1.5")], 1, "float_in_digest_field", "/effect/amount"),
+    (&[("/x", "[1e3]")], 1, "float_in_digest_field", "/x/0"),
+    (&[("/x", "-0")], 1, "float_in_digest_field", "/x"),
+    (&[("/x", "9007199254740992")], 1, "unsafe_integer_in_digest_field", "/x"),
+    (
+        &[("/disposition/approver", "\"counterparty\"")],
+        1,
+        "approver_invalid",
+        "/disposition/approver",
+    ),
+    (&[("/disposition/decision", "null")], 1, "missing_required_field", "/disposition/decision"),
+    (&[("/disposition/human_disposed", "1")], 1, "field_not_bool", "/disposition/human_disposed"),
+    (
+        &[("/effect/response_digest", "null")],
+        3,
+        "confirmed_without_response",
+        "/effect/response_digest",
+    ),
+    (
+        &[("/disposition/verdict_class", "\"blocked\"")],
+        4,
+        "verdict_effect_conflict",
+        "/disposition/verdict_class",
+    ),
+    (
+        &[("/effect/effect_attestation", "null")],
+        5,
+        "effect_attestation_missing",
+        "/effect/effect_attestation",
+    ),
+    (
+        &[("/effect/status", "\"planned\"")],
+        5,
+        "effect_attestation_present",
+        "/effect/effect_attestation",
+    ),
+    (
+        &[("/chain/relation", "\"supersedes\"")],
+        6,
+        "chain_parent_malformed",
+        "/chain/parent_capsule_id",
+    ),
+    (&[("/chain/parent_capsule_id", FOURS)], 6, "missing_required_field", "/chain/relation"),
+    (&[("/effect/status", "\"failed\"")], 7, "assurance_overclaim", "/assurance/effect_mode"),
+];
+
 #[test]
 fn every_class_1_code() {
-    let d = format!("\"{}\"", "4".repeat(64));
-    let cases: &[(&[(&str, &str)], u8, &str, &str)] = &[
-        (&[("/operator", "null")], 1, "missing_required_field", "/operator"),
-        (&[("/operator", "5")], 1, "field_not_string", "/operator"),
-        (&[("/assurance/effect_mode", "[1]")], 1, "field_not_string", "/assurance/effect_mode"),
-        (&[("/effect/type", "{\"a\":1}")], 1, "field_not_string", "/effect/type"),
-        (&[("/action_type", "\"x\"")], 1, "action_type_invalid", "/action_type"),
-        (&[("/format_version", "\"4\"")], 1, "unsupported_format_version", "/format_version"),
-        (&[("/assurance", "1")], 1, "block_not_object", "/assurance"),
-        (&[("/domain", "1")], 1, "domain_not_string", "/domain"),
-        (&[("/provenance", "1")], 1, "provenance_not_string", "/provenance"),
-        (&[("/constraints", "1")], 1, "constraints_not_array", "/constraints"),
-        (&[("/effect/amount", "1.5")], 1, "float_in_digest_field", "/effect/amount"),
-        (&[("/x", "[1e3]")], 1, "float_in_digest_field", "/x/0"),
-        (&[("/x", "-0")], 1, "float_in_digest_field", "/x"),
-        (&[("/x", "9007199254740992")], 1, "unsafe_integer_in_digest_field", "/x"),
-        (
-            &[("/disposition/approver", "\"counterparty\"")],
-            1,
-            "approver_invalid",
-            "/disposition/approver",
-        ),
-        (
-            &[("/disposition/decision", "null")],
-            1,
-            "missing_required_field",
-            "/disposition/decision",
-        ),
-        (
-            &[("/disposition/human_disposed", "1")],
-            1,
-            "field_not_bool",
-            "/disposition/human_disposed",
-        ),
-        (
-            &[("/effect/response_digest", "null")],
-            3,
-            "confirmed_without_response",
-            "/effect/response_digest",
-        ),
-        (
-            &[("/disposition/verdict_class", "\"blocked\"")],
-            4,
-            "verdict_effect_conflict",
-            "/disposition/verdict_class",
-        ),
-        (
-            &[("/effect/effect_attestation", "null")],
-            5,
-            "effect_attestation_missing",
-            "/effect/effect_attestation",
-        ),
-        (
-            &[("/effect/status", "\"planned\"")],
-            5,
-            "effect_attestation_present",
-            "/effect/effect_attestation",
-        ),
-        (
-            &[("/chain/relation", "\"supersedes\"")],
-            6,
-            "chain_parent_malformed",
-            "/chain/parent_capsule_id",
-        ),
-        (&[("/chain/parent_capsule_id", &d)], 6, "missing_required_field", "/chain/relation"),
-        (&[("/effect/status", "\"failed\"")], 7, "assurance_overclaim", "/assurance/effect_mode"),
-    ];
-    for (changes, check, code, at) in cases {
+    for (changes, check, code, at) in CLASS_1 {
         let (record, _) = CapsuleRecord::of(&changed(changes));
         let found = told(&record.class1().findings);
         assert!(found.contains(&(Some(*check), code, "error", at)), "{changes:?}: {found:?}");
@@ -171,7 +166,7 @@ fn every_class_1_code() {
 
 #[test]
 fn notes_do_not_gate() {
-    let cases: &[(&[(&str, &str)], Option<u8>, &str, &str)] = &[
+    let cases: &[(Changes, Option<u8>, &str, &str)] = &[
         (&[("/disposition/approver", "\"policy\"")], None, "dishonest_human_disposed", "warning"),
         (
             &[("/assurance/attestation_mode", "\"anchored\"")],

@@ -35,10 +35,14 @@ fn file(name: &str, text: &str) -> Evidence {
     Evidence { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
 }
 
+/// A result, the evidence it binds, the files given, how many records were
+/// judged and what was found.
+type Case<'a> = (&'a str, &'a str, &'a [Evidence], usize, &'a [&'a str]);
+
 #[test]
 fn evidence_that_fits_and_evidence_that_does_not() {
     let id = "com.example.margin_floor";
-    let cases: &[(&str, &str, &[Evidence], usize, &[&str])] = &[
+    let cases: &[Case<'_>] = &[
         ("pass", GOOD_EVIDENCE, &[file("any", GOOD_EVIDENCE)], 1, &[]),
         ("pass", GOOD_EVIDENCE, &[file("any", r#"{"price":"100.49","margin_bp":250}"#)], 1, &[]),
         ("n/a", GOOD_EVIDENCE, &[file("any", GOOD_EVIDENCE)], 1, &[]),
