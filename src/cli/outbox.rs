@@ -46,11 +46,13 @@ pub(super) struct Place {
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
     /// Register what waits; says what got a receipt
+    #[command(after_help = "Example: capstan outbox flush --url https://log.example")]
     Flush {
         #[command(flatten)]
         place: Place,
     },
     /// Say what waits, and what has its receipt
+    #[command(after_help = "Example: capstan outbox status")]
     Status {
         /// Directory of the outbox
         #[arg(long, value_name = "DIR")]

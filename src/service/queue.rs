@@ -90,7 +90,7 @@ struct Item {
 
 /// What travels to the writer: a statement, or work on the log itself.
 enum Message {
-    Statement(Item),
+    Statement(Box<Item>),
     Work(Box<dyn FnOnce(&mut Writer) + Send>),
 }
 
@@ -153,7 +153,7 @@ impl Queue {
         let item = Item { admitted: admitted.clone(), basis, answer };
         self.waiting.bytes.fetch_add(size, Ordering::Relaxed);
         let first_copy = self.waiting.ids().insert(id);
-        match sender.try_send(Message::Statement(item)) {
+        match sender.try_send(Message::Statement(Box::new(item))) {
             Ok(()) => Ok(Ticket { admitted, answer: ticket }),
             Err(e) => {
                 self.waiting.bytes.fetch_sub(size, Ordering::Relaxed);
@@ -229,7 +229,7 @@ impl Thread {
             let mut next = Some(first);
             while let Some(message) = next.take() {
                 match message {
-                    Message::Statement(item) => batch.push(item),
+                    Message::Statement(item) => batch.push(*item),
                     Message::Work(work) => {
                         self.commit(std::mem::take(&mut batch));
                         work(&mut self.writer);

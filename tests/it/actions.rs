@@ -178,7 +178,7 @@ fn a_human_closes_what_was_open() {
     let world = World::new(include_str!("../../policy/agents.toml"));
     let waiting = json!({"decision": "needs_input", "approver": "human", "human_disposed": false, "verdict_class": "hitl_dispatched"});
     let open = world.register(&described("pay-4", waiting, None), Attachments::default());
-    assert_eq!(world.story(&open.capsule_id)["open"], json!(true));
+    assert_eq!(world.story(&open.capsule_id)["state"], json!("open"));
     let decided = json!({"decision": "reject", "approver": "human", "human_disposed": true, "verdict_class": "resolved"});
     let supersedes = Some(open.capsule_id.clone());
     let closed = world.register(
@@ -186,17 +186,17 @@ fn a_human_closes_what_was_open() {
         Attachments { supersedes, ..Attachments::default() },
     );
     world.check_attestation(&closed);
-    assert_eq!(world.story(&open.capsule_id)["open"], json!(false));
+    assert_eq!(world.story(&open.capsule_id)["state"], json!("closed"));
     let deferred = json!({"decision": "deferred", "approver": "human", "human_disposed": true, "verdict_class": "deferred", "expiry_policy": {"ttl_seconds": 60, "on_expiry": "expired"}});
     let later = world.register(&described("pay-5", deferred, None), Attachments::default());
-    assert_eq!(world.story(&later.capsule_id)["open"], json!(true));
+    assert_eq!(world.story(&later.capsule_id)["state"], json!("open"));
     let expired = json!({"decision": "reject", "approver": "policy", "human_disposed": false, "verdict_class": "expired"});
     let supersedes = Some(later.capsule_id.clone());
     world.register(
         &described("pay-5", expired, None),
         Attachments { supersedes, ..Attachments::default() },
     );
-    assert_eq!(world.story(&later.capsule_id)["open"], json!(false));
+    assert_eq!(world.story(&later.capsule_id)["state"], json!("closed"));
 }
 
 /// A reversal is a statement of its own; the original is not touched.
