@@ -185,6 +185,9 @@ pub enum Error {
     /// A statement of our own did not authenticate.
     #[error("a statement of the log itself is not valid")]
     Envelope(#[from] envelope::Error),
+    /// The first checkpoint could not be published.
+    #[error("the checkpoint could not be published")]
+    Publish(#[from] super::Fault),
     /// A key could not be made or used.
     #[error("a service key cannot be used")]
     Key(#[from] key::Error),

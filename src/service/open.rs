@@ -257,7 +257,7 @@ pub fn open(
     metrics.opened(writer.size().get());
     metrics.policy_in_force(&writer.shared.rules.load().policy.digest().to_string());
     let resolver = options.did_web.clone().map(DidWebResolver::new).transpose();
-    Ok(Arc::new(Service {
+    let service = Arc::new(Service {
         identity: writer.identity.clone(),
         store: writer.store.clone(),
         shared: writer.shared.clone(),
@@ -270,5 +270,10 @@ pub fn open(
         queue: Queue::start(writer, options.queue, metrics.clone()),
         options,
         metrics,
-    }))
+    });
+    // From its first request on a log has a checkpoint that covers it.
+    if !service.options.read_only {
+        service.publish()?;
+    }
+    Ok(service)
 }
