@@ -26,6 +26,11 @@ use crate::key::KeyId;
 
 const FORMAT: &str = "capstan 1\n";
 
+/// A child that its parent has just forked holds the parent's lock until it
+/// runs its own program, and a process that ends takes a moment to let go.
+const LOCK_TRIES: u32 = 25;
+const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// A data directory this process has to itself.
 pub struct DataDir {
     path: PathBuf,
@@ -59,8 +64,15 @@ impl DataDir {
         let file = path.join("LOCK");
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&file);
         let lock = lock.map_err(io(&file))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| Error::Locked { path: path.to_owned() })?;
+        let taken = (0..LOCK_TRIES).any(|attempt| {
+            if attempt > 0 {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+        });
+        if !taken {
+            return Err(Error::Locked { path: path.to_owned() });
+        }
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
