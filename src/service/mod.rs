@@ -25,8 +25,8 @@ mod replay;
 mod tests;
 mod writer;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 
@@ -64,6 +64,8 @@ pub struct Service {
     shared: Arc<Shared>,
     queue: queue::Queue,
     checkpoint_key: SigningKey,
+    /// Held while publishing: two at once would rename each other's files.
+    publishing: Mutex<()>,
     resolver: Option<DidWebResolver>,
     issuer_rate: Buckets<String>,
     read_only: AtomicBool,

@@ -263,6 +263,7 @@ pub fn open(
         shared: writer.shared.clone(),
         checkpoint_key: checkpoint_key(writer.store.dir())?,
         resolver: resolver.map_err(control::Error::Resolver)?,
+        publishing: std::sync::Mutex::new(()),
         issuer_rate: Buckets::new(),
         read_only: AtomicBool::new(false),
         reload_failed: AtomicBool::new(false),

@@ -68,6 +68,7 @@ impl Service {
     /// Publishes the newest head: guard first, then the note. A checkpoint
     /// that is out can never be ahead of the guard.
     pub fn publish(&self) -> Result<Head, Fault> {
+        let _alone = self.publishing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let head = self.head();
         let unreadable = |_| store::Error::KeysUnreadable;
         guard_of(&self.store, self.options.guard.as_deref()).write(&head)?;

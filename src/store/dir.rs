@@ -18,6 +18,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -167,8 +168,10 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<(), Error> {
 
 /// Replaces a file atomically: readers see the old content or the new.
 pub fn write_public(path: &Path, content: &[u8]) -> Result<(), Error> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    // Two writers of one file never share a draft of it.
     let mut name = path.as_os_str().to_owned();
-    name.push(".new");
+    name.push(format!(".new-{}", COUNTER.fetch_add(1, Ordering::Relaxed)));
     let fresh = PathBuf::from(name);
     let mut file = File::create(&fresh).map_err(io(&fresh))?;
     file.write_all(content).and_then(|()| file.sync_all()).map_err(io(&fresh))?;
