@@ -6,14 +6,14 @@ use std::time::Instant;
 use capstan::envelope::{SignedStatement, sig_structure};
 use capstan::key::{Algorithm, PublicKey};
 
-use crate::statements::Agent;
+use crate::statements::{Agent, Kind};
 
 /// ES256 verifications per second on one core, over the messages that a
 /// registration verifies, with the key parsed once.
 pub(crate) fn es256_verify_rate(scale: usize) -> f64 {
     let agent = Agent::new();
     let statements: Vec<SignedStatement> = agent
-        .sign(0, 200)
+        .sign(Kind::Opaque, 0, 200)
         .into_iter()
         .map(|bytes| SignedStatement::parse(bytes).expect("a statement"))
         .collect();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use capstan::key::Algorithm;
 use capstan::service;
 
-use crate::statements::Agent;
+use crate::statements::{Agent, Kind};
 use crate::table::Table;
 
 const CONNECTIONS: usize = 256;
@@ -154,7 +154,7 @@ fn drive(address: &str, requests: &[Vec<u8>], connections: usize, expect: &str) 
 /// Registrations per second, one statement a request.
 pub(crate) fn single_rate(count: usize) -> f64 {
     let log = Log::new();
-    let requests = singles(&log.agent.sign(0, count));
+    let requests = singles(&log.agent.sign(Kind::Opaque, 0, count));
     let server = Server::start(&log.data);
     count as f64 / drive(&server.address, &requests, CONNECTIONS, "HTTP/1.1 201")
 }
@@ -162,7 +162,7 @@ pub(crate) fn single_rate(count: usize) -> f64 {
 /// Registrations per second, 256 statements a request.
 pub(crate) fn batch_rate(count: usize) -> f64 {
     let log = Log::new();
-    let requests = batches(&log.agent.sign(0, count));
+    let requests = batches(&log.agent.sign(Kind::Opaque, 0, count));
     let server = Server::start(&log.data);
     count as f64 / drive(&server.address, &requests, 8, "HTTP/1.1 200")
 }
@@ -170,7 +170,7 @@ pub(crate) fn batch_rate(count: usize) -> f64 {
 /// The median answer time with one request in flight.
 pub(crate) fn latency_p50_ms(count: usize) -> f64 {
     let log = Log::new();
-    let requests = singles(&log.agent.sign(0, count.max(20)));
+    let requests = singles(&log.agent.sign(Kind::Opaque, 0, count.max(20)));
     let server = Server::start(&log.data);
     let mut connection = Connection::open(&server.address);
     let mut times: Vec<f64> = requests
@@ -192,7 +192,7 @@ pub(crate) fn growth(table: &mut Table, size: usize) {
     let mut logged = 0;
     let mut server = Server::start(&log.data);
     let mut append = |server: &Server, count: usize| {
-        let requests = batches(&log.agent.sign(logged, count));
+        let requests = batches(&log.agent.sign(Kind::Opaque, logged, count));
         logged += count;
         drive(&server.address, &requests, 8, "HTTP/1.1 200") / count as f64
     };

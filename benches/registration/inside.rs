@@ -9,20 +9,19 @@ use capstan::key::Algorithm;
 use capstan::metrics::Metrics;
 use capstan::service::{self, Options};
 
-use crate::statements::Agent;
+use crate::statements::{Agent, Kind};
 
 /// Enough that the cores verify while the disk syncs.
 const IN_FLIGHT: usize = 1024;
 
-/// Registrations per second.
-pub(crate) fn rate(count: usize) -> f64 {
+/// Registrations per second of one kind of statement under one policy.
+pub(crate) fn rate(kind: Kind, policy: &str, count: usize) -> f64 {
     let dir = tempfile::tempdir_in(".").expect("a directory");
     let data = dir.path().join("data");
     let agent = Agent::new();
-    service::init(&data, "bench.invalid", include_str!("../../policy/open.toml"), Algorithm::Es256)
-        .expect("a log");
+    service::init(&data, "bench.invalid", policy, Algorithm::Es256).expect("a log");
     std::fs::write(data.join("trust.toml"), agent.trust()).expect("trust");
-    let statements = Arc::new(agent.sign(0, count));
+    let statements = Arc::new(agent.sign(kind, 0, count));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("runtime");
     let options = Options::from_config(&Config::default());

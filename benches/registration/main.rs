@@ -13,7 +13,11 @@ mod inside;
 mod statements;
 mod table;
 
+use statements::Kind;
 use table::Table;
+
+const OPEN: &str = include_str!("../../policy/open.toml");
+const AGENTS: &str = include_str!("../../policy/agents.toml");
 
 /// The allocator of the program itself.
 #[global_allocator]
@@ -34,8 +38,21 @@ fn main() {
     table.figure("cores", cores as f64, "");
     table.figure("ES256 verify, one core", verify, "/s");
     if only("inside") {
-        let rate = inside::rate(400 * scale);
+        let rate = inside::rate(Kind::Opaque, OPEN, 400 * scale);
         table.ratio("in-process pipeline / (cores x verify)", rate, ceiling, ">= 0.60", 0.60);
+    }
+    if only("records") {
+        let opaque = inside::rate(Kind::Opaque, OPEN, 400 * scale);
+        let open = inside::rate(Kind::Capsule, OPEN, 400 * scale);
+        let agents = inside::rate(Kind::Capsule, AGENTS, 400 * scale);
+        table.ratio("capsules under `agents` / under `open`", agents, open, ">= 0.85", 0.85);
+        table.ratio(
+            "capsules under `agents` / opaque under `open`",
+            agents,
+            opaque,
+            ">= 0.85",
+            0.85,
+        );
     }
     if only("http") {
         let rate = http::single_rate(200 * scale);

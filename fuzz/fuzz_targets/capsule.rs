@@ -11,8 +11,8 @@ fuzz_target!(|bytes: &[u8]| {
     let (record, _) = CapsuleRecord::read(bytes);
     record.summary();
     let Ok(json) = Json::read(bytes) else { return };
-    let normal = normalise(&json);
-    assert_eq!(normalise(&normal), normal);
+    let normal = normalise(json.clone());
+    assert_eq!(normalise(normal.clone()), normal);
     if let Ok(text) = canonical(&json) {
         let again = Json::read(text.as_bytes()).unwrap();
         assert_eq!(canonical(&again).unwrap(), text);

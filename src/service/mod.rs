@@ -18,6 +18,7 @@ mod proof;
 mod publish;
 mod queue;
 mod rate;
+mod recent;
 mod refusals;
 mod register;
 mod replay;

@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 
 use super::control::{self, read_files};
 use super::queue::{Queue, QueueLimits};
+use super::recent::Recent;
 use super::refusals::Ring;
 use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
 use crate::checkpoint::{SignedCheckpoint, VerifierKey};
@@ -110,6 +111,7 @@ pub fn init(
         identity: identity.clone(),
         store,
         shared,
+        recent: Recent::new(head.size()),
         head,
         edge: Edge::empty(),
         guard: None,
@@ -165,7 +167,8 @@ impl Writer {
             keys: ArcSwap::from_pointee(keys),
             signer: ArcSwap::from_pointee(key),
         });
-        Ok(Self { identity, store: Arc::new(store), shared, head, edge, guard: None })
+        let recent = Recent::new(head.size());
+        Ok(Self { identity, store: Arc::new(store), shared, head, edge, recent, guard: None })
     }
 }
 

@@ -253,8 +253,10 @@ impl Thread {
         let started = std::time::Instant::now();
         let epoch = self.shared.rules.load().epoch;
         let (current, stale) = self.sort_out(batch, epoch).unwrap_or_else(|e| give_up(&e.into()));
-        let statements: Vec<_> =
-            current.iter().map(|i| (i.admitted.statement(), &i.basis.terms)).collect();
+        let statements: Vec<_> = current
+            .iter()
+            .map(|i| ((i.admitted.statement(), &i.basis.terms), i.basis.size))
+            .collect();
         let appended = self.writer.append(&statements, now()).unwrap_or_else(|e| give_up(&e));
         let fresh = appended.iter().filter(|p| p.path.is_some()).count();
         let size = self.writer.size().get();
@@ -293,14 +295,15 @@ impl Thread {
 
     fn learns(&self, item: &Item, told: &HashSet<Term>) -> Result<bool, store::Error> {
         let Basis { size, facts, summary, .. } = &item.basis;
-        let store = &self.writer.store;
-        if fact_terms(summary).any(|term| told.contains(&term)) {
-            return Ok(true);
+        let (store, recent) = (&self.writer.store, &self.writer.recent);
+        let mut may_differ = false;
+        for term in fact_terms(summary) {
+            if told.contains(&term) {
+                return Ok(true);
+            }
+            may_differ |= recent.may_tell(&term, *size);
         }
-        if !store.facts_may_differ(summary, *size)? {
-            return Ok(false);
-        }
-        Ok(store.facts(summary, &item.admitted.statement().id())? != *facts)
+        Ok(may_differ && store.facts(summary, &item.admitted.statement().id())? != *facts)
     }
 
     fn forget<'a>(&self, items: impl Iterator<Item = &'a Item>) {

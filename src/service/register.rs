@@ -7,8 +7,8 @@ use super::queue::{Basis, Ticket};
 use super::refusals::About;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
 use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
-use crate::log::LeafIndex;
-use crate::policy::{Admitted, Decision};
+use crate::log::{LeafIndex, TreeSize};
+use crate::policy::Decision;
 use crate::profile;
 use crate::store::Terms;
 use crate::wire::digest::Digest;
@@ -60,17 +60,12 @@ impl Service {
         let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
         // Only after authentication: nobody collects a receipt with a
         // signature that does not verify.
-        // An index beyond the signed head is on disk and not yet signed: the
-        // writer, which is about to sign it, answers.
-        if let Some(index) = self.store.find(&authentic.id()).map_err(Fault::from)?
-            && self.head().size.contains(index)
-        {
-            let entry = Entry { id: authentic.id(), index };
+        let size = self.head().size;
+        if let Some(entry) = self.standing(&authentic)? {
             return Ok(Prepared::Known(Box::new(self.again(entry)?)));
         }
         self.check_issuer_rate(&rules, &authentic)?;
-        let (admitted, basis) = self.decide(&rules, authentic)?;
-        Ok(Prepared::Queued(self.queue.push(admitted, basis)?))
+        Ok(Prepared::Queued(self.enqueue(&rules, authentic, size)?))
     }
 
     /// Waits for the commit that covers the statement; then its receipt.
@@ -86,8 +81,11 @@ impl Service {
                 let resolved = resolved_before(again.issuer());
                 let statement = again.statement().clone();
                 let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
-                let (admitted, basis) = self.decide(&rules, authentic)?;
-                ticket = self.queue.push(admitted, basis)?;
+                let size = self.head().size;
+                if let Some(entry) = self.standing(&authentic)? {
+                    return Ok(self.again(entry)?);
+                }
+                ticket = self.enqueue(&rules, authentic, size)?;
                 continue;
             };
             let entry = Entry { id: ticket.id(), index: placed.index };
@@ -127,11 +125,25 @@ impl Service {
         verified.map(|_| receipt)
     }
 
-    /// Reads the statement, asks the log about what it names, and lets the
-    /// policy decide.
-    fn decide(&self, rules: &Rules, authentic: Authentic) -> Result<(Admitted, Basis), Rejected> {
-        // Before the lookup: whatever is logged from here on may change it.
-        let size = self.head().size;
+    /// Where a statement stands already. An index beyond the signed head is
+    /// on disk and not yet signed: the writer, which is about to sign it,
+    /// answers.
+    fn standing(&self, authentic: &Authentic) -> Result<Option<Entry>, Fault> {
+        let index = self.store.find(&authentic.id())?;
+        let index = index.filter(|index| self.head().size.contains(*index));
+        Ok(index.map(|index| Entry { id: authentic.id(), index }))
+    }
+
+    /// Reads the statement, asks the log about what it names, lets the policy
+    /// decide, and hands it to the writer. `size` is from before the first
+    /// look into the log: whatever is logged from there on may change what
+    /// was seen, and the writer sees to that.
+    fn enqueue(
+        &self,
+        rules: &Rules,
+        authentic: Authentic,
+        size: TreeSize,
+    ) -> Result<Ticket, Rejected> {
         let read = profile::read(&authentic);
         let summary = read.record.summary();
         let facts = self.store.facts(&summary, &authentic.id()).map_err(Fault::from)?;
@@ -140,7 +152,8 @@ impl Service {
         match rules.policy.decide(authentic, &read, &facts) {
             Decision::Admit(admitted) => {
                 let epoch = rules.epoch;
-                Ok((*admitted, Basis { epoch, size, facts, summary, terms }))
+                let basis = Basis { epoch, size, facts, summary, terms };
+                Ok(self.queue.push(*admitted, basis)?)
             }
             Decision::Refuse(refusal) => {
                 self.refusals.keep(&about, &refusal);

@@ -1,9 +1,11 @@
 //! The one writer: a batch becomes one durable commit and one signature.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::queue::Placed;
+use super::recent::Recent;
 use super::{Identity, Rules, Shared, Snapshot};
 use crate::envelope::{Authentic, StatementId};
 use crate::key::{PublicKey, SigningKey};
@@ -22,6 +24,7 @@ pub struct Writer {
     pub(super) shared: Arc<Shared>,
     pub(super) head: HeadRecord,
     pub(super) edge: Edge,
+    pub(super) recent: Recent,
     /// Written with every batch, when the operator pays for the second sync.
     pub(super) guard: Option<Guard>,
 }
@@ -45,32 +48,31 @@ impl Writer {
     }
 
     /// Appends statements that are not in the log yet, and finds those that
-    /// are. One place for each, in order.
+    /// are; each comes with the size of the log when it was not there. One
+    /// place for each, in order.
     pub(super) fn append(
         &mut self,
-        statements: &[Indexed<'_>],
+        statements: &[(Indexed<'_>, log::TreeSize)],
         now: UnixSeconds,
     ) -> Result<Vec<Placed>, Error> {
         let mut fresh: Vec<Indexed<'_>> = Vec::new();
         let mut places: HashMap<StatementId, Place> = HashMap::with_capacity(statements.len());
-        for indexed @ (statement, _) in statements {
-            let id = statement.id();
-            if places.contains_key(&id) {
-                continue;
-            }
-            let place = match self.store.find(&id)? {
+        for (indexed @ (statement, _), size) in statements {
+            let Entry::Vacant(place) = places.entry(statement.id()) else { continue };
+            let may_be_old = self.recent.may_hold(&statement.id(), *size);
+            let old = if may_be_old { self.store.find(&statement.id())? } else { None };
+            place.insert(match old {
                 Some(index) => Place::Old(index),
                 None => {
                     fresh.push(*indexed);
                     Place::New(fresh.len() - 1)
                 }
-            };
-            places.insert(id, place);
+            });
         }
         let first = self.size().get();
         let mut paths = if fresh.is_empty() { Vec::new() } else { self.commit(&fresh, now, None)? };
         let snapshot = self.shared.snapshot.load_full();
-        let placed = statements.iter().map(|(statement, _)| {
+        let placed = statements.iter().map(|((statement, _), _)| {
             let (index, path) = match places.get(&statement.id()) {
                 Some(Place::New(nth)) => {
                     let index = first + u64::try_from(*nth).unwrap_or(u64::MAX);
@@ -130,6 +132,8 @@ impl Writer {
             controls: &controls,
             keys: keys.as_deref(),
         })?;
+        let before = self.size();
+        self.recent.hear(before, fresh.iter().map(|(s, terms)| (s.id(), *terms)));
         self.head = head;
         self.edge = edge;
         if let Some(change) = change {

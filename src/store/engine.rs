@@ -6,7 +6,7 @@
 //! | ids        | statement id, 32 bytes    | index, 8 bytes big-endian   |
 //! | tiles      | level, index big-endian   | 256 hashes, 8192 bytes      |
 //! | meta       | a word                    | head, keys, control indices |
-//! | index      | term, index big-endian    | nothing; see `index.rs`     |
+//! | index      | see `index.rs`            |                             |
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use quick_cache::sync::Cache;
 
-use super::index::{self, Term, Terms};
+use super::index::{self, GROUP_MAX, Group, Term, statements_in};
 use super::{Commit, Counts, Error, HeadRecord, Stored};
 use crate::envelope::StatementId;
 use crate::key::{self, PublicKey};
@@ -123,9 +123,10 @@ impl Engine {
             let value = Stored::encode(entry, commit.head.time());
             batch.insert(&self.statements, index.to_be_bytes(), value);
             batch.insert(&self.ids, *entry.id.entry().as_bytes(), index.to_be_bytes());
-            for term in entry.terms.iter() {
-                batch.insert(&self.index, term.at(index), []);
-            }
+        }
+        for (at, entries) in (first..).step_by(GROUP_MAX).zip(commit.entries.chunks(GROUP_MAX)) {
+            let group = Group::new(at, entries.iter().map(|entry| entry.terms));
+            group.rows().for_each(|(key, value)| batch.insert(&self.index, key, value));
         }
         for (tile, hashes) in commit.tiles {
             batch.insert(&self.tiles, tile_key(*tile), hashes.as_slice());
@@ -165,48 +166,60 @@ impl Engine {
     }
 
     /// Adds the rows of statements that are logged already.
-    pub(super) fn fill_index<'a>(
+    pub(super) fn fill_index(
         &self,
-        rows: impl Iterator<Item = (LeafIndex, &'a Terms)>,
+        group: &Group<'_>,
         times: impl Iterator<Item = (LeafIndex, UnixSeconds)>,
     ) -> Result<(), Error> {
         let mut batch = self.database.batch();
-        for (index, terms) in rows {
-            for term in terms.iter() {
-                batch.insert(&self.index, term.at(index.get()), []);
-            }
-        }
+        group.rows().for_each(|(key, value)| batch.insert(&self.index, key, value));
         for (index, time) in times {
             batch.insert(&self.index, Term::time(time).at(index.get()), []);
         }
         Ok(batch.commit()?)
     }
 
+    /// Whether any statement has the term; only for terms that are asked for.
+    pub(super) fn knows(&self, term: &Term) -> Result<bool, Error> {
+        Ok(self.index.contains_key(term.presence())?)
+    }
+
     /// The last statement before `bound` that has the term.
     pub(super) fn last_before(&self, term: &Term, bound: u64) -> Result<Option<u64>, Error> {
         for row in self.index.range(term.at(0)..term.at(bound)).rev() {
-            if let Some(index) = term.index_in(&row.key()?) {
-                return Ok(Some(index));
+            let (key, offsets) = row.into_inner()?;
+            let Some(first) = term.index_in(&key) else { continue };
+            let last = statements_in(first, &offsets).rfind(|index| *index < bound);
+            if last.is_some() {
+                return Ok(last);
             }
         }
         Ok(None)
     }
 
-    /// The statements that have the term, before `bound`, oldest first.
-    pub(super) fn with_term<'a>(
-        &'a self,
-        term: &'a Term,
+    /// The first `limit` statements before `bound` that have the term.
+    pub(super) fn with_term(
+        &self,
+        term: &Term,
         bound: u64,
-    ) -> impl Iterator<Item = Result<u64, Error>> + 'a {
-        self.index.range(term.at(0)..term.at(bound)).filter_map(|row| match row.key() {
-            Ok(key) => term.index_in(&key).map(Ok),
-            Err(e) => Some(Err(e.into())),
-        })
+        limit: usize,
+    ) -> Result<Vec<u64>, Error> {
+        let mut found = Vec::new();
+        for row in self.index.range(term.at(0)..term.at(bound)) {
+            let (key, offsets) = row.into_inner()?;
+            let Some(first) = term.index_in(&key) else { continue };
+            found.extend(statements_in(first, &offsets).filter(|index| *index < bound));
+            if found.len() >= limit {
+                break;
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
     }
 
     /// Whether the statement at `index` has the term.
     pub(super) fn has_term(&self, term: &Term, index: u64) -> Result<bool, Error> {
-        Ok(self.index.contains_key(term.at(index))?)
+        Ok(self.last_before(term, index.saturating_add(1))? == Some(index))
     }
 
     /// The first statement registered at or after a time.

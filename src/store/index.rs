@@ -5,7 +5,18 @@
 //! never lags behind the log. Everything here can be made again from the
 //! statements; nothing a receipt proves depends on it.
 //!
-//! Key: field ‖ value ‖ 0x00 ‖ leaf index, 8 bytes big-endian; no value.
+//! | key                                                | value             |
+//! |----------------------------------------------------|-------------------|
+//! | term ‖ leaf index of a group's first statement, u64 | the statements of |
+//! |                                                    | the group that    |
+//! |                                                    | have it, u16 each |
+//! | term                                               | nothing: some     |
+//! |                                                    | statement has it  |
+//!
+//! A term is field ‖ value ‖ 0x00, numbers are big-endian. A commit is a
+//! group, so what a thousand statements have in common costs one row.
+
+use std::collections::HashMap;
 
 use crate::envelope::{Header, SignedStatement};
 use crate::profile::{self, Record, Summary};
@@ -13,7 +24,7 @@ use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
 /// Changes whenever the same statement would give other rows.
-pub(super) const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 2;
 /// Where the version stands: no field has this number.
 pub(super) const MARKER: [u8; 1] = [0];
 /// Longer values are kept as digests. Hex digests of 64 fit as they are.
@@ -146,7 +157,18 @@ impl Term {
         key
     }
 
-    /// The leaf index of a key of this term. A value with a zero byte inside
+    /// The key that says that some statement has it.
+    pub(super) fn presence(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether its absence is asked for so often that a lookup must be cheap.
+    fn is_asked_for(&self) -> bool {
+        let asked = [Field::RecordId.number(), Field::Supersedes.number()];
+        self.0.first().is_some_and(|field| asked.contains(field))
+    }
+
+    /// The leaf index in a key of this term. A value with a zero byte inside
     /// can put a foreign key in between; its length tells.
     pub(super) fn index_in(&self, key: &[u8]) -> Option<u64> {
         let index = key.strip_prefix(self.0.as_slice())?;
@@ -196,12 +218,47 @@ impl Terms {
 
     /// Those by which it changes what the log says about other records.
     pub fn telling(&self) -> impl Iterator<Item = &Term> {
-        let told = [Field::RecordId.number(), Field::Supersedes.number()];
-        self.0.iter().filter(move |term| term.0.first().is_some_and(|field| told.contains(field)))
+        self.0.iter().filter(|term| term.is_asked_for())
     }
 
     /// One by one.
     pub fn iter(&self) -> impl Iterator<Item = &Term> {
         self.0.iter()
     }
+}
+
+/// Statements one group may have, so that its offsets fit.
+pub(super) const GROUP_MAX: usize = 4096;
+
+/// The rows of statements that follow one another.
+pub(super) struct Group<'a> {
+    first: u64,
+    offsets: HashMap<&'a Term, Vec<u8>>,
+}
+
+impl<'a> Group<'a> {
+    /// Of at most `GROUP_MAX` statements, the first at `first`.
+    pub(super) fn new(first: u64, statements: impl Iterator<Item = &'a Terms>) -> Self {
+        let mut offsets: HashMap<&Term, Vec<u8>> = HashMap::new();
+        for (offset, terms) in (0_u16..).zip(statements) {
+            for term in terms.iter() {
+                offsets.entry(term).or_default().extend(offset.to_be_bytes());
+            }
+        }
+        Self { first, offsets }
+    }
+
+    /// Keys and values.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (Vec<u8>, &[u8])> {
+        let known = self.offsets.keys().filter(|term| term.is_asked_for());
+        let known = known.map(|term| (term.presence().to_vec(), [].as_slice()));
+        let rows = self.offsets.iter();
+        known.chain(rows.map(|(term, offsets)| (term.at(self.first), offsets.as_slice())))
+    }
+}
+
+/// The leaf indices a row stands for, ascending.
+pub(super) fn statements_in(first: u64, offsets: &[u8]) -> impl DoubleEndedIterator<Item = u64> {
+    let (pairs, _) = offsets.as_chunks::<2>();
+    pairs.iter().map(move |pair| first + u64::from(u16::from_be_bytes(*pair)))
 }

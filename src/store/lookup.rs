@@ -3,7 +3,7 @@
 //! Every question has a bound on the rows it may touch; an answer that hit
 //! it says so.
 
-use super::index::{Field, Term, Terms};
+use super::index::{Field, Group, Term, Terms};
 use super::{Error, Store};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::{LeafIndex, TreeSize};
@@ -141,8 +141,7 @@ impl Store {
     ) -> Result<Vec<LeafIndex>, Error> {
         let mut all = Vec::new();
         for term in &Wanted::new(field, value).0 {
-            let found = self.engine.with_term(term, bound.get()).take(limit);
-            all.extend(found.collect::<Result<Vec<u64>, Error>>()?);
+            all.extend(self.engine.with_term(term, bound.get(), limit)?);
         }
         all.sort_unstable();
         Ok(all.into_iter().take(limit).map(LeafIndex::new).collect())
@@ -169,17 +168,6 @@ impl Store {
         Facts::look_up(summary, &Before { store: self, bound: before })
     }
 
-    /// Whether anything that `facts` looks at was logged at or after `size`.
-    pub fn facts_may_differ(&self, summary: &Summary, size: TreeSize) -> Result<bool, Error> {
-        for term in fact_terms(summary) {
-            let last = self.engine.last_before(&term, u64::MAX)?;
-            if last.is_some_and(|last| last >= size.get()) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Throws the index away and makes it again from the statements.
     pub fn reindex(&self, size: TreeSize, progress: &mut dyn FnMut(u64)) -> Result<(), Error> {
         self.engine.clear_index()?;
@@ -187,16 +175,15 @@ impl Store {
         let mut first = 0;
         while first < size.get() {
             let end = size.get().min(first + REINDEX_BATCH);
-            let (mut rows, mut times) = (Vec::new(), Vec::new());
+            let (mut terms, mut times) = (Vec::new(), Vec::new());
             for index in (first..end).map(LeafIndex::new) {
                 let stored = self.statement(index)?.ok_or(Error::StatementMissing { index })?;
-                rows.push((index, Terms::of_canonical(&stored.canonical)));
+                terms.push(Terms::of_canonical(&stored.canonical));
                 if time.replace(stored.time) != Some(stored.time) {
                     times.push((index, stored.time));
                 }
             }
-            let rows = rows.iter().map(|(index, terms)| (*index, terms));
-            self.engine.fill_index(rows, times.into_iter())?;
+            self.engine.fill_index(&Group::new(first, terms.iter()), times.into_iter())?;
             first = end;
             progress(end);
         }
@@ -235,9 +222,12 @@ impl History for Before<'_> {
 
     fn records(&self, record_id: &str) -> Result<Vec<Earlier>, Error> {
         let term = Term::new(Field::RecordId, record_id);
-        let found = self.store.engine.with_term(&term, self.bound).take(RECORDS_MAX);
-        let read = |index: Result<u64, Error>| {
-            let index = LeafIndex::new(index?);
+        let engine = &self.store.engine;
+        if !engine.knows(&term)? {
+            return Ok(Vec::new());
+        }
+        let read = |index: u64| {
+            let index = LeafIndex::new(index);
             let damaged = || Error::StatementDamaged { index };
             let stored = self.store.statement(index)?.ok_or_else(damaged)?;
             let statement = SignedStatement::parse_any_size(stored.canonical);
@@ -246,7 +236,8 @@ impl History for Before<'_> {
             let summary = profile::read_payload(header, payload).record.summary();
             Ok(Earlier::of(header.claims.issuer.as_deref().unwrap_or_default(), &summary))
         };
-        found.map(read).collect()
+        let found = engine.with_term(&term, self.bound, RECORDS_MAX)?;
+        found.into_iter().map(read).collect()
     }
 
     fn is_superseded(
@@ -258,8 +249,10 @@ impl History for Before<'_> {
         let operator = Term::new(Field::Operator, operator);
         let issuer = Term::new(Field::Issuer, issuer);
         let term = Term::new(Field::Supersedes, record_id);
-        for index in engine.with_term(&term, self.bound).take(SUPERSEDES_MAX) {
-            let index = index?;
+        if !engine.knows(&term)? {
+            return Ok(false);
+        }
+        for index in engine.with_term(&term, self.bound, SUPERSEDES_MAX)? {
             if engine.has_term(&operator, index)? && engine.has_term(&issuer, index)? {
                 return Ok(true);
             }

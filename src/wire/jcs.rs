@@ -34,9 +34,15 @@ impl Suite {
 
     /// The digest of a value.
     pub fn digest(self, value: &Json) -> Result<SuiteDigest, Error> {
-        let text = match self {
-            Self::JcsN => canonical(&normalise(value))?,
+        self.digest_without(value, &[])
+    }
+
+    /// The digest of an object without some of its own members.
+    pub fn digest_without(self, value: &Json, names: &[&str]) -> Result<SuiteDigest, Error> {
+        let drops_absent = match self {
+            Self::JcsN => true,
         };
+        let text = Text { drops_absent }.of(value, names)?;
         Ok(SuiteDigest { suite: self, digest: Digest::of(text.as_bytes()) })
     }
 }
@@ -76,76 +82,110 @@ pub fn is_absent(value: &Json) -> bool {
     }
 }
 
-/// Removes members that are null, `[]` or `{}`, from the inside out. Elements
-/// of arrays stay, whatever becomes of them.
-pub fn normalise(value: &Json) -> Json {
+/// Whether nothing is left of a value once `jcs-n` has removed what is absent.
+pub fn vanishes(value: &Json) -> bool {
     match value {
-        Json::Array(items) => Json::Array(items.iter().map(normalise).collect()),
-        Json::Object(members) => {
-            let kept = members.iter().map(|(name, value)| (name.clone(), normalise(value)));
-            Json::Object(kept.filter(|(_, value)| !is_absent(value)).collect())
-        }
-        other => other.clone(),
+        Json::Object(members) => members.iter().all(|(_, value)| vanishes(value)),
+        other => is_absent(other),
     }
 }
 
-/// The same object without some of its own members.
-pub fn without(value: &Json, names: &[&str]) -> Json {
+/// Removes members that are null, `[]` or `{}`, from the inside out. Elements
+/// of arrays stay, whatever becomes of them.
+pub fn normalise(value: Json) -> Json {
     match value {
+        Json::Array(items) => Json::Array(items.into_iter().map(normalise).collect()),
         Json::Object(members) => {
-            let kept = members.iter().filter(|(name, _)| !names.contains(&name.as_str()));
-            Json::Object(kept.cloned().collect())
+            let kept = members.into_iter().filter(|(_, value)| !vanishes(value));
+            Json::Object(kept.map(|(name, value)| (name, normalise(value))).collect())
         }
-        other => other.clone(),
+        other => other,
     }
 }
 
 /// The RFC 8785 text of a value whose numbers are whole and safe.
 pub fn canonical(value: &Json) -> Result<String, Error> {
-    if let Some(error) = unsafe_numbers(value).into_iter().next() {
-        return Err(error);
-    }
-    let mut out = String::new();
-    write(&mut out, value);
-    Ok(out)
+    Text { drops_absent: false }.of(value, &[])
 }
 
-fn write(out: &mut String, value: &Json) {
-    match value {
-        Json::Null => out.push_str("null"),
-        Json::Bool(true) => out.push_str("true"),
-        Json::Bool(false) => out.push_str("false"),
-        Json::Number(token) => out.push_str(token),
-        Json::Text(text) => write_text(out, text),
-        Json::Array(items) => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
+/// How a canonical text is written.
+#[derive(Clone, Copy)]
+struct Text {
+    drops_absent: bool,
+}
+
+impl Text {
+    /// Nothing is copied on the way: identities are computed for every record.
+    fn of(self, value: &Json, names: &[&str]) -> Result<String, Error> {
+        let mut out = String::new();
+        let Json::Object(members) = value else {
+            unsafe_numbers(value).into_iter().next().map_or(Ok(()), Err)?;
+            self.write(&mut out, value);
+            return Ok(out);
+        };
+        let kept = || members.iter().filter(|(name, _)| !names.contains(&name.as_str()));
+        let refused = kept().find_map(|(name, value)| refused_in(name, value).into_iter().next());
+        refused.map_or(Ok(()), Err)?;
+        self.write_members(&mut out, kept());
+        Ok(out)
+    }
+
+    fn write(self, out: &mut String, value: &Json) {
+        match value {
+            Json::Null => out.push_str("null"),
+            Json::Bool(true) => out.push_str("true"),
+            Json::Bool(false) => out.push_str("false"),
+            Json::Number(token) => out.push_str(token),
+            Json::Text(text) => write_text(out, text),
+            Json::Array(items) => {
+                out.push('[');
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    self.write(out, item);
                 }
-                write(out, item);
+                out.push(']');
             }
-            out.push(']');
-        }
-        Json::Object(members) => {
-            let mut sorted: Vec<&(String, Json)> = members.iter().collect();
-            sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-            out.push('{');
-            for (i, (name, value)) in sorted.into_iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                write_text(out, name);
-                out.push(':');
-                write(out, value);
-            }
-            out.push('}');
+            Json::Object(members) => self.write_members(out, members.iter()),
         }
     }
+
+    fn write_members<'a>(
+        self,
+        out: &mut String,
+        members: impl Iterator<Item = &'a (String, Json)>,
+    ) {
+        let mut sorted: Vec<&(String, Json)> =
+            members.filter(|(_, value)| !(self.drops_absent && vanishes(value))).collect();
+        sorted.sort_unstable_by(|(a, _), (b, _)| by_utf16(a, b));
+        out.push('{');
+        for (i, (name, value)) in sorted.into_iter().enumerate() {
+            if i > 0 {
+                out.push(',');
+            }
+            write_text(out, name);
+            out.push(':');
+            self.write(out, value);
+        }
+        out.push('}');
+    }
+}
+
+fn by_utf16(a: &str, b: &str) -> std::cmp::Ordering {
+    if a.is_ascii() && b.is_ascii() {
+        return a.cmp(b);
+    }
+    a.encode_utf16().cmp(b.encode_utf16())
 }
 
 fn write_text(out: &mut String, text: &str) {
     out.push('"');
+    if !text.bytes().any(|b| b < b' ' || b == b'"' || b == b'\\') {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -171,10 +211,14 @@ pub fn unsafe_numbers(value: &Json) -> Vec<Error> {
             steps.flat_map(|(i, item)| within(item, || format!("/{i}"))).collect()
         }
         Json::Object(members) => {
-            members.iter().flat_map(|(name, value)| within(value, || pointer_token(name))).collect()
+            members.iter().flat_map(|(name, value)| refused_in(name, value)).collect()
         }
         Json::Null | Json::Bool(_) | Json::Text(_) => Vec::new(),
     }
+}
+
+fn refused_in(name: &str, value: &Json) -> Vec<Error> {
+    within(value, || pointer_token(name))
 }
 
 /// Pointers grow on the way out, so that a good value costs no allocation.

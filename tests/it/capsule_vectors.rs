@@ -42,7 +42,7 @@ fn text<'a>(json: &'a Json, pointer: &str) -> &'a str {
 }
 
 fn judge(capsule: &Json) -> Class1 {
-    CapsuleRecord::of(capsule).0.class1().clone()
+    CapsuleRecord::of(capsule.clone()).0.class1().clone()
 }
 
 /// Check number, code and severity of each finding.
@@ -111,7 +111,7 @@ fn class_1() {
             None => compare(name, &judge(&input), &expected),
             Some(ledger) => {
                 let records: Vec<CapsuleRecord> =
-                    ledger.iter().map(|c| CapsuleRecord::of(c).0).collect();
+                    ledger.iter().map(|c| CapsuleRecord::of(c.clone()).0).collect();
                 let mut found = class1_ledger(&records);
                 // Ours come on top of the reference's.
                 found.iter_mut().for_each(|result| {
@@ -131,7 +131,7 @@ fn derive(vector: &Json) -> Option<(String, String)> {
     let excluded = vector.get("exclusion_set").and_then(Json::array).unwrap_or_default();
     let excluded: Vec<&str> = excluded.iter().filter_map(Json::text).collect();
     let value = without(vector.get("input")?, &excluded);
-    let text = canonical(&normalise(&value)).ok()?;
+    let text = canonical(&normalise(value)).ok()?;
     Some((Suite::JcsN.digest(&value).ok()?.hex(), text))
 }
 
@@ -198,7 +198,7 @@ fn derived_ids_and_records_in_normal_form() {
     let is_normal = |vector: &Json| {
         let raw = vector.get("record_raw").and_then(Json::text).map(str::as_bytes);
         let record = raw.map_or_else(|| Ok(vector.get("record").unwrap().clone()), Json::read);
-        record.is_ok_and(|r| normalise(&r) == r && Suite::JcsN.digest(&r).is_ok())
+        record.is_ok_and(|r| normalise(r.clone()) == r && Suite::JcsN.digest(&r).is_ok())
     };
     for path in entries(&folder.join("cpb-check/conforming")) {
         assert!(is_normal(&json(&path)), "{}", path.display());
@@ -256,7 +256,8 @@ fn tamper_states() {
         let (bundle, expected) =
             (json(&state.join("bundle.json")), json(&state.join("expected.json")));
         let capsules = bundle.get("bundle").and_then(Json::array).unwrap();
-        let records: Vec<CapsuleRecord> = capsules.iter().map(|c| CapsuleRecord::of(c).0).collect();
+        let records: Vec<CapsuleRecord> =
+            capsules.iter().map(|c| CapsuleRecord::of(c.clone()).0).collect();
         let gaps: Vec<i64> = class1_ledger(&records)
             .iter()
             .zip(0..)
@@ -288,10 +289,11 @@ fn gaps_of_the_text() {
     for capsule in list("/cases/0/capsules") {
         assert_eq!(judge(&capsule).ok, Some(true), "absent, null and empty are one");
     }
-    let (_, stricter) = CapsuleRecord::of(cases.pointer("/cases/1/capsule").unwrap());
+    let (_, stricter) = CapsuleRecord::of(cases.pointer("/cases/1/capsule").unwrap().clone());
     assert_eq!(stricter.iter().map(|f| f.code).collect::<Vec<_>>(), ["chain_self_reference"]);
     let codes = |at: &str| {
-        let records: Vec<CapsuleRecord> = list(at).iter().map(|c| CapsuleRecord::of(c).0).collect();
+        let records: Vec<CapsuleRecord> =
+            list(at).iter().map(|c| CapsuleRecord::of(c.clone()).0).collect();
         let results = class1_ledger(&records);
         results.iter().flat_map(|r| r.findings.iter().map(|f| f.code)).collect::<Vec<_>>()
     };

@@ -70,7 +70,7 @@ impl Format {
     }
 
     fn identity(payload: &Json) -> Result<SuiteDigest, jcs::Error> {
-        Suite::JcsN.digest(&jcs::without(payload, &["capsule_id", "chain"]))
+        Suite::JcsN.digest_without(payload, &["capsule_id", "chain"])
     }
 }
 
@@ -102,7 +102,7 @@ impl CapsuleRecord {
     /// Reads and judges a payload by itself, with our own observations.
     pub fn read(bytes: &[u8]) -> (Self, Vec<Finding>) {
         match Json::read(bytes) {
-            Ok(payload) => Self::of(&payload),
+            Ok(payload) => Self::of(payload),
             Err(e) => {
                 let detail = format!("not the JSON a Capsule is: {e}");
                 let finding =
@@ -113,10 +113,11 @@ impl CapsuleRecord {
     }
 
     /// The same for a payload that was read already.
-    pub fn of(payload: &Json) -> (Self, Vec<Finding>) {
+    pub fn of(payload: Json) -> (Self, Vec<Finding>) {
+        let (kind, absent) = (payload.kind(), strict::first_absent(&payload));
         let normal = jcs::normalise(payload);
         if normal.members().is_none() {
-            let detail = format!("a {}, not an object", payload.kind());
+            let detail = format!("a {kind}, not an object");
             let finding = Finding::of_check(1, Severity::Error, "not_an_object", ("", detail));
             return (Self::unreadable(finding), Vec::new());
         }
@@ -125,7 +126,7 @@ impl CapsuleRecord {
         let class1 = judge(&view, &format, &Known::NOTHING);
         let mut findings = Vec::new();
         if format == Format::Two && !is_concealed {
-            findings = strict::findings(payload, &view);
+            findings = strict::findings(absent, &view);
         }
         let record = Self { payload: normal, format, class1, is_concealed, decision_claim: None };
         (record, findings)

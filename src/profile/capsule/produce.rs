@@ -141,11 +141,10 @@ impl Action {
     pub fn produce(&self) -> Result<Produced, Error> {
         let mut members = self.members();
         let id = Suite::JcsN
-            .digest(&jcs::without(&Json::object(members.clone()), &["chain"]))
+            .digest_without(&Json::object(members.clone()), &["chain"])
             .map_err(Error::Number)?;
         members.push(("capsule_id", text(&id.hex())));
-        let payload = Json::object(members);
-        let (record, strict) = CapsuleRecord::of(&payload);
+        let (record, strict) = CapsuleRecord::of(Json::object(members));
         let against: Vec<Finding> = record
             .class1()
             .findings
@@ -157,7 +156,7 @@ impl Action {
         if !against.is_empty() {
             return Err(Error::Forbidden { findings: against });
         }
-        let canonical = jcs::canonical(&jcs::normalise(&payload)).map_err(Error::Number)?;
+        let canonical = jcs::canonical(record.payload()).map_err(Error::Number)?;
         Ok(Produced {
             payload: canonical.into_bytes(),
             capsule_id: id.hex(),

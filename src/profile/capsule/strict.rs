@@ -10,10 +10,10 @@ use crate::profile::finding::{Finding, Severity};
 use crate::wire::jcs;
 use crate::wire::json::{Json, pointer_token};
 
-/// Every observation about a payload, `given` as it came and `payload`
-/// normalised, in a fixed order.
-pub(super) fn findings(given: &Json, payload: &Payload<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = not_normal(given).into_iter().collect();
+/// Every observation about a normalised payload, in a fixed order; `absent`
+/// is the first member that was not there any more.
+pub(super) fn findings(absent: Option<String>, payload: &Payload<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = absent.map(not_normal).into_iter().collect();
     parties(payload, &mut findings);
     effect::observe(payload, &mut findings);
     records::observe(payload, &mut findings);
@@ -30,20 +30,19 @@ fn info(code: &'static str, at: impl Into<String>, detail: impl Into<String>) ->
 }
 
 /// The same id commits to the payload with and without these members.
-fn not_normal(given: &Json) -> Option<Finding> {
-    let first = first_absent(given)?;
+fn not_normal(first: String) -> Finding {
     let detail = "null, [] and {} are the same as absent to the capsule id and were read so (2)";
-    Some(info("non_normalised_payload", first, detail))
+    info("non_normalised_payload", first, detail)
 }
 
-fn first_absent(value: &Json) -> Option<String> {
+/// The first member that normalisation removes.
+pub(super) fn first_absent(value: &Json) -> Option<String> {
     match value {
         Json::Object(members) => members.iter().find_map(|(name, value)| {
-            let step = pointer_token(name);
-            if jcs::is_absent(&jcs::normalise(value)) {
-                return Some(step);
+            if jcs::vanishes(value) {
+                return Some(pointer_token(name));
             }
-            first_absent(value).map(|rest| step + &rest)
+            first_absent(value).map(|rest| pointer_token(name) + &rest)
         }),
         Json::Array(items) => items
             .iter()

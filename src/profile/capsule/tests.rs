@@ -73,7 +73,7 @@ pub(super) fn told(findings: &[Finding]) -> Vec<(Option<u8>, &str, &str, &str)> 
 
 #[test]
 fn a_good_capsule_has_nothing_to_say() {
-    let (record, stricter) = CapsuleRecord::of(&changed(&[]));
+    let (record, stricter) = CapsuleRecord::of(changed(&[]));
     assert_eq!(record.class1().findings, []);
     assert_eq!(stricter, []);
     assert_eq!(record.class1().ok, Some(true));
@@ -150,17 +150,17 @@ const CLASS_1: &[(Changes, u8, &str, &str)] = &[
 #[test]
 fn every_class_1_code() {
     for (changes, check, code, at) in CLASS_1 {
-        let (record, _) = CapsuleRecord::of(&changed(changes));
+        let (record, _) = CapsuleRecord::of(changed(changes));
         let found = told(&record.class1().findings);
         assert!(found.contains(&(Some(*check), code, "error", at)), "{changes:?}: {found:?}");
         assert_eq!(record.class1().ok, Some(false), "{changes:?}");
     }
     let mut renamed = changed(&[]);
     set(&mut renamed, "/capsule_id", Json::from("A".repeat(64)));
-    let (record, _) = CapsuleRecord::of(&renamed);
+    let (record, _) = CapsuleRecord::of(renamed);
     let codes: Vec<&str> = record.class1().findings.iter().map(|f| f.code).collect();
     assert_eq!(codes, ["capsule_id_malformed", "capsule_id_mismatch"]);
-    let (record, _) = CapsuleRecord::of(&Json::from(1));
+    let (record, _) = CapsuleRecord::of(Json::from(1));
     assert_eq!(told(&record.class1().findings), [(Some(1), "not_an_object", "error", "")]);
 }
 
@@ -193,7 +193,7 @@ fn notes_do_not_gate() {
         ),
     ];
     for (changes, check, code, severity) in cases {
-        let (record, _) = CapsuleRecord::of(&changed(changes));
+        let (record, _) = CapsuleRecord::of(changed(changes));
         let found = told(&record.class1().findings);
         let hit = found.iter().any(|(c, k, s, _)| (c, k, s) == (check, code, severity));
         assert!(hit, "{changes:?}: {found:?}");
@@ -214,7 +214,7 @@ fn absent_null_and_empty_are_judged_alike() {
     for effect in ["null", "{}", "[]", r#"{"status":null}"#] {
         let mut changes = blocked.to_vec();
         changes[0].1 = effect;
-        let (record, stricter) = CapsuleRecord::of(&changed(&changes));
+        let (record, stricter) = CapsuleRecord::of(changed(&changes));
         assert_eq!(record.class1().ok, Some(true), "{effect}");
         assert_eq!(told(&stricter), [(None, "non_normalised_payload", "info", "/effect")]);
         results.push(record.class1().clone());
@@ -225,7 +225,7 @@ fn absent_null_and_empty_are_judged_alike() {
 
 #[test]
 fn other_formats_and_concealed_parts_are_not_interpreted() {
-    let (record, stricter) = CapsuleRecord::of(&changed(&[("/format_version", "\"4\"")]));
+    let (record, stricter) = CapsuleRecord::of(changed(&[("/format_version", "\"4\"")]));
     assert_eq!(record.format(), &Format::Unsupported("4".to_owned()));
     assert_eq!(record.class1().findings.len(), 1);
     assert_eq!(stricter, []);
@@ -236,7 +236,7 @@ fn other_formats_and_concealed_parts_are_not_interpreted() {
         ("/disposition/_sd", "[\"x\"]"),
         ("/constraints/0", r#"{"...":"x"}"#),
     ] {
-        let (record, stricter) = CapsuleRecord::of(&changed(&[(pointer, value)]));
+        let (record, stricter) = CapsuleRecord::of(changed(&[(pointer, value)]));
         let codes: Vec<&str> = record.class1().findings.iter().map(|f| f.code).collect();
         assert_eq!(codes, ["concealed_not_evaluated"], "{pointer}");
         assert_eq!((record.class1().ok, record.is_concealed()), (None, true));
@@ -249,7 +249,7 @@ fn other_formats_and_concealed_parts_are_not_interpreted() {
 #[test]
 fn a_receipt_makes_the_claim_true() {
     let (record, _) =
-        CapsuleRecord::of(&changed(&[("/assurance/attestation_mode", "\"anchored\"")]));
+        CapsuleRecord::of(changed(&[("/assurance/attestation_mode", "\"anchored\"")]));
     let anchored = Known { attestation: AttestationMode::Anchored, ..Known::NOTHING };
     let class1 = record.class1_knowing(&anchored);
     assert_eq!(class1.findings, []);
@@ -259,7 +259,7 @@ fn a_receipt_makes_the_claim_true() {
 #[test]
 fn a_ledger_is_judged_in_its_order() {
     let parent = changed(&[("/action_id", "\"parent\"")]);
-    let id = CapsuleRecord::of(&parent).0.capsule_id().unwrap();
+    let id = CapsuleRecord::of(parent.clone()).0.capsule_id().unwrap();
     let chain = format!(r#"{{"relation":"supersedes","parent_capsule_id":"{id}"}}"#);
     let other = format!(r#"{{"relation":"follows","parent_capsule_id":"{id}"}}"#);
     let child = |name: &str, chain: &str| {
@@ -276,7 +276,8 @@ fn a_ledger_is_judged_in_its_order() {
         child("\"a\"", &other),
         child("\"b\"", &chain.replace(&id[..4], "0000")),
     ];
-    let records: Vec<CapsuleRecord> = ledger.iter().map(|c| CapsuleRecord::of(c).0).collect();
+    let records: Vec<CapsuleRecord> =
+        ledger.iter().map(|c| CapsuleRecord::of(c.clone()).0).collect();
     let results = class1_ledger(&records);
     let codes = |i: usize| results[i].findings.iter().map(|f| f.code).collect::<Vec<_>>();
     assert_eq!(codes(0), ["chain_parent_not_earlier"]);

@@ -35,7 +35,8 @@ async fn a_planted_decision_is_found() {
     service
         .queue
         .with_writer(move |writer| {
-            Ok(writer.append(&[(&planted, &terms)], crate::service::now()).map(drop)?)
+            let planted = [((&planted, &terms), writer.size())];
+            Ok(writer.append(&planted, crate::service::now()).map(drop)?)
         })
         .await
         .unwrap();

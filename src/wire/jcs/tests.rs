@@ -59,12 +59,13 @@ fn absent_members_go_from_the_inside_out() {
         (r#"{"a":false,"b":0}"#, r#"{"a":false,"b":0}"#),
     ];
     for (text, expected) in cases {
-        assert_eq!(normalise(&read(text)), read(expected), "{text}");
+        assert_eq!(normalise(read(text)), read(expected), "{text}");
         let digest = Suite::JcsN.digest(&read(text)).unwrap();
         assert_eq!(digest, Suite::JcsN.digest(&read(expected)).unwrap());
     }
-    let only = without(&read(r#"{"a":1,"b":{"a":2}}"#), &["a"]);
-    assert_eq!(only, read(r#"{"b":{"a":2}}"#), "top level only");
+    let without = Suite::JcsN.digest_without(&read(r#"{"a":1.5,"b":{"a":2}}"#), &["a"]).unwrap();
+    let only = Suite::JcsN.digest(&read(r#"{"b":{"a":2}}"#)).unwrap();
+    assert_eq!(without, only, "top level only");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn capsule(result: &str, evidence: &str) -> CapsuleRecord {
     let digest = Suite::JcsN.digest(&Json::read(evidence.as_bytes()).unwrap()).unwrap();
     let digest = format!("\"{}\"", digest.hex());
     let result = format!("\"{result}\"");
-    CapsuleRecord::of(&changed(&[
+    CapsuleRecord::of(changed(&[
         ("/constraints/0/result", &result),
         ("/constraints/0/evidence_digest", &digest),
     ]))
@@ -105,7 +105,7 @@ fn evidence_that_fits_and_evidence_that_does_not() {
 #[test]
 fn records_the_manifest_cannot_judge() {
     let codes = |changes: &[(&str, &str)]| {
-        let record = CapsuleRecord::of(&changed(changes)).0;
+        let record = CapsuleRecord::of(changed(changes)).0;
         let found = class2(&record, &Manifest::parse(MANIFEST).unwrap(), &[]);
         found.findings.iter().map(|f| f.code).collect::<Vec<_>>()
     };

@@ -87,7 +87,7 @@ fn every_member_of_every_type() {
             let mut capsule = rich.clone();
             set(&mut capsule, place, json(value));
             for capsule in [capsule.clone(), sealed(capsule)] {
-                let (record, stricter) = CapsuleRecord::of(&capsule);
+                let (record, stricter) = CapsuleRecord::of(capsule.clone());
                 let class1 = record.class1();
                 let gates = class1.findings.iter().any(|f| f.gating);
                 assert_eq!(class1.ok.map(|ok| !ok), class1.ok.map(|_| gates));

@@ -112,7 +112,7 @@ const STRICTER: &[(Changes, &str, &str)] = &[
 #[test]
 fn every_stricter_code_and_none_gates() {
     for (changes, code, at) in STRICTER {
-        let (record, stricter) = CapsuleRecord::of(&changed(changes));
+        let (record, stricter) = CapsuleRecord::of(changed(changes));
         let found = told(&stricter);
         assert!(found.iter().any(|(_, c, _, a)| c == code && a == at), "{changes:?}: {found:?}");
         assert!(stricter.iter().all(|f| !f.gating && f.check.is_none()), "{changes:?}");
@@ -123,10 +123,10 @@ fn every_stricter_code_and_none_gates() {
 #[test]
 fn a_capsule_that_follows_itself() {
     let mut capsule = changed(&[]);
-    let id = CapsuleRecord::of(&capsule).0.capsule_id().unwrap();
+    let id = CapsuleRecord::of(capsule.clone()).0.capsule_id().unwrap();
     set(&mut capsule, "/chain/parent_capsule_id", id.into());
     set(&mut capsule, "/chain/relation", Json::from("supersedes"));
-    let (record, stricter) = CapsuleRecord::of(&capsule);
+    let (record, stricter) = CapsuleRecord::of(capsule.clone());
     let expected = (None, "chain_self_reference", "error", "/chain/parent_capsule_id");
     assert_eq!(told(&stricter), [expected]);
     assert_eq!(record.class1().ok, Some(true));
