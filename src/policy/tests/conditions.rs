@@ -123,12 +123,18 @@ fn rego_that_errs_or_never_ends_refuses() {
         (
             "allow if { input.phdr; some a in numbers.range(1, 4000); \
              some b in numbers.range(1, 4000); a * b == -1 }",
-            "limit",
+            "allow was stopped after 100000 operations",
+        ),
+        (
+            "allow := true\nerrors contains \"x\" if { input.phdr; some a in numbers.range(1, 4000); \
+             some b in numbers.range(1, 4000); a * b == -1 }",
+            "errors was stopped after 100000 operations",
         ),
     ];
     for (module, because) in refused {
         let outcome = run(&rule(module), "");
         assert!(!outcome.admitted && outcome.detail.contains(because), "{}", outcome.detail);
+        assert_eq!(run(&rule(module), ""), outcome, "a replay says the same");
     }
     let facts = "allow if { input.capstan.facts.parent == \"known\"; \
                  input.capstan.summary.operator == \"acme\"; input.phdr.alg == -7 }";
