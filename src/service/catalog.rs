@@ -227,7 +227,7 @@ fn item_json(entry: &story::Entry) -> Value {
 }
 
 /// Only what the record says: an absent member is not a null.
-fn summary_json(summary: &Summary) -> Value {
+pub(crate) fn summary_json(summary: &Summary) -> Value {
     let texts = [
         ("record_id", &summary.record_id),
         ("action_id", &summary.action_id),
