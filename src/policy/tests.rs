@@ -200,7 +200,8 @@ fn mistakes_name_their_line() {
         error.to_string(),
         "line 3: \"any\" is not a word of binding; known are did:web, pinned, self-certified, x5chain"
     );
-    let misspelt = "name = \"a\"\n[[allow]]\nwithout_findings = [\"claim_not_text\", \"subject_mismach\"]";
+    let misspelt =
+        "name = \"a\"\n[[allow]]\nwithout_findings = [\"claim_not_text\", \"subject_mismach\"]";
     assert_eq!(
         Policy::parse(misspelt).unwrap_err().to_string(),
         "line 3: \"subject_mismach\" is not a word of without_findings; did you mean subject_mismatch?"

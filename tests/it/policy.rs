@@ -98,7 +98,9 @@ fn a_statement_is_explained_with_a_log_before_it() {
     assert_eq!(record["derived"]["ledger_mode"], "chained");
     assert_eq!(record["findings"][0]["code"], "chain_check_store_level", "{record}");
     let text = capstan(at, 0, "inspect x.cose");
-    for line in ["  capsule\n", "    action_id       pay-1\n", "    info chain_check_store_level at "] {
+    for line in
+        ["  capsule\n", "    action_id       pay-1\n", "    info chain_check_store_level at "]
+    {
         assert!(text.contains(line), "{line}: {text}");
     }
 }

@@ -7,8 +7,8 @@ use crate::envelope::{Authentic, Binding, Resolved, SIGN1_TAG, SignedStatement, 
 use crate::key::{Algorithm, SigningKey};
 use crate::profile::capsule::{self, CapsuleRecord};
 use crate::trust::TrustAnchors;
-use crate::wire::{cbor, text};
 use crate::wire::time::UnixSeconds;
+use crate::wire::{cbor, text};
 
 /// 2026-06-01T00:00:00Z; nothing a case describes depends on the time.
 const NOW: UnixSeconds = UnixSeconds::new(1_780_272_000);

@@ -189,7 +189,8 @@ fn cases_that_cannot_be_read() {
     assert!(Cases::parse("case = 1").is_err());
     let odd = "[[case]]\nname = 'a'\nexpect = 'admit'\nbindig = 'pinned'";
     assert_eq!(Cases::parse(odd).unwrap_err(), "unknown key bindig");
-    for wrong in ["binding = 'x509'", "payload_hex = 'x'", "algorithm = 'X'", "claim = { a = 1.5 }"] {
+    for wrong in ["binding = 'x509'", "payload_hex = 'x'", "algorithm = 'X'", "claim = { a = 1.5 }"]
+    {
         let outcome = run("[[allow]]\nissuer = '*'", wrong);
         assert!(!outcome.ok && outcome.detail.starts_with("no statement"), "{}", outcome.detail);
     }

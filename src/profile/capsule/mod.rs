@@ -83,11 +83,15 @@ pub struct Known<'a> {
     pub parents: Option<&'a dyn Fn(&str) -> bool>,
     /// What was verified of the statement around it.
     pub attestation: AttestationMode,
+    /// Whether every Capsule its chain leads back to, down to the first, was
+    /// seen, and verified to be in a log.
+    pub chain_is_logged: bool,
 }
 
 impl Known<'_> {
     /// Nothing but the payload.
-    pub const NOTHING: Self = Self { parents: None, attestation: AttestationMode::SelfAttested };
+    pub const NOTHING: Self =
+        Self { parents: None, attestation: AttestationMode::SelfAttested, chain_is_logged: false };
 }
 
 /// A Capsule as it was read.
