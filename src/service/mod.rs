@@ -22,6 +22,7 @@ mod rate;
 mod refusals;
 mod register;
 mod replay;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -42,7 +43,6 @@ use crate::store::Store;
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 
-pub(crate) use catalog::summary_json;
 pub use catalog::{NOT_PROOF, reindex};
 pub use clock::now;
 pub use control::{Error as ControlError, rotate};
@@ -57,6 +57,7 @@ pub use rate::Buckets;
 pub use refusals::{Refused, refusals};
 pub use register::{Entry, Prepared, Registered};
 pub use replay::{Differs, ReplayOptions, Replayed, replay};
+pub(crate) use telling::summary_json;
 pub use writer::{Error as CommitError, Writer};
 
 /// A running log.

@@ -13,7 +13,7 @@ use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
 /// Changes whenever the same statement would give other rows.
-pub(super) const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 2;
 /// Where the version stands: no field has this number.
 pub(super) const MARKER: [u8; 1] = [0];
 /// Longer values are kept as digests. Hex digests of 64 fit as they are.
@@ -53,6 +53,10 @@ pub enum Field {
     BareId,
     /// The record it takes the place of, when its own checks hold.
     Supersedes,
+    /// What outcomes and reversals are joined by.
+    ExternalRef,
+    /// What is known of the effect, as rederived.
+    EffectMode,
 }
 
 impl Field {
@@ -88,6 +92,8 @@ impl Field {
             Self::Time => "time",
             Self::BareId => "bare_id",
             Self::Supersedes => "supersedes",
+            Self::ExternalRef => "external_ref",
+            Self::EffectMode => "effect_mode",
         }
     }
 
@@ -107,6 +113,8 @@ impl Field {
             Self::Time => 12,
             Self::BareId => 13,
             Self::Supersedes => 14,
+            Self::ExternalRef => 15,
+            Self::EffectMode => 16,
         }
     }
 }
@@ -178,6 +186,8 @@ impl Terms {
             (Field::Supersedes, summary.superseded()),
             (Field::Verdict, summary.verdict.as_deref()),
             (Field::EffectType, summary.effect_type.as_deref()),
+            (Field::ExternalRef, summary.external_ref.as_deref()),
+            (Field::EffectMode, summary.effect_mode.as_deref()),
         ];
         let term = |(field, value): (Field, Option<&str>)| Some(Term::new(field, value?));
         Self(values.into_iter().filter_map(term).collect())
