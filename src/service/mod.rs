@@ -25,6 +25,7 @@ mod replay;
 mod telling;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod writer;
 
 use std::sync::atomic::AtomicBool;
@@ -34,7 +35,7 @@ use arc_swap::ArcSwap;
 
 use crate::envelope::StatementId;
 use crate::key::{PublicKey, SigningKey};
-use crate::log::{Edge, LeafIndex};
+use crate::log::{Edge, LeafIndex, TreeSize};
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::receipt::SignedHead;
@@ -70,6 +71,8 @@ pub struct Service {
     checkpoint_key: SigningKey,
     /// Held while publishing: two at once would rename each other's files.
     publishing: Mutex<()>,
+    /// The tree whose open items were counted last.
+    counted: Mutex<Option<TreeSize>>,
     resolver: Option<DidWebResolver>,
     issuer_rate: Buckets<String>,
     read_only: AtomicBool,

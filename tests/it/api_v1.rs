@@ -191,6 +191,14 @@ async fn what_waits_is_open_until_its_own_agent_closes_it() {
     log.act(&Action { supersedes: Some(asked.clone()), ..resolved }).await;
     let (_, page) = log.get("/api/v1/open-items").await;
     assert_eq!(indices(&page["items"]), [3]);
+    let by = Attested::GateExecuted;
+    let sent = EffectState::Dispatched { request: None, by };
+    log.act(&action("pay-4", "executed", Some(sent))).await;
+    log.service.count_waiting().unwrap();
+    let text = log.service.metrics().encode();
+    for line in ["capstan_open_items 1\n", "capstan_unconfirmed_effects 1\n"] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
     let (_, story) = log.get(&format!("/api/v1/stories/{asked}")).await;
     assert_eq!(story["state"], "closed");
     assert_eq!(

@@ -63,7 +63,7 @@ impl AttestationMode {
 
 impl EffectMode {
     /// Its name in a Capsule.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::NotApplicable => "not_applicable",
             Self::DispatchedUnconfirmed => "dispatched_unconfirmed",
