@@ -21,7 +21,8 @@ const OPERATIONS: NonZeroU32 = NonZeroU32::MIN.saturating_add(99_999);
 
 /// The library counts operations and looks at its clock after every so many.
 /// With no time allowed, its first look is the last: it says stop after
-/// exactly that many operations, however fast the machine is.
+/// exactly that many operations, however fast the machine is. Another version
+/// of the library may count otherwise; `Cargo.lock` holds this one.
 const LIMIT: ExecutionTimerConfig =
     ExecutionTimerConfig { limit: Duration::ZERO, check_interval: OPERATIONS };
 

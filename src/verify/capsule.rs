@@ -110,7 +110,7 @@ fn capsule(record: &CapsuleRecord, class1: &Class1) -> Check {
     }
 }
 
-/// `executed, effect confirmed (gate_executed), human; anchored, chained`
+/// `executed, by policy, effect confirmed (gate_executed); attestation anchored, ledger chained`
 fn describe(record: &CapsuleRecord, class1: &Class1) -> String {
     let text = |block, member| record.text(block, member);
     let verdict = text("disposition", "verdict_class").or(text("disposition", "decision"));
@@ -125,7 +125,7 @@ fn describe(record: &CapsuleRecord, class1: &Class1) -> String {
         let vouches = text("effect", "effect_attestation");
         let vouches = vouches.map_or(String::new(), |grade| format!(" ({grade})"));
         format!(
-            ", effect {}{vouches}; {}, {}",
+            ", effect {}{vouches}; attestation {}, ledger {}",
             derived.effect.name(),
             derived.attestation.name(),
             derived.ledger.name()
