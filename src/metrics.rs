@@ -52,6 +52,10 @@ table! {
         "Bytes of the statements that wait for a commit";
     DISK_FREE: "gauge" "capstan_disk_free_bytes" []
         "Free bytes on the disk of the data directory";
+    OPEN_ITEMS: "gauge" "capstan_open_items" []
+        "Records that wait for somebody, among the newest 1000 that did";
+    UNCONFIRMED: "gauge" "capstan_unconfirmed_effects" []
+        "Records of effects dispatched, not confirmed and not superseded, among the newest 1000";
     READ_ONLY: "gauge" "capstan_read_only" []
         "1 while the log refuses to write, 0 while it writes";
     RELOAD_FAILED: "gauge" "capstan_reload_failed" []
@@ -144,6 +148,8 @@ struct Inner {
     queue_depth: Level,
     queue_bytes: Level,
     disk_free: Level,
+    open_items: Level,
+    unconfirmed: Level,
     read_only: Level,
     reload_failed: Level,
     self_audit_failures: Counter,
@@ -175,6 +181,8 @@ impl Metrics {
             queue_depth: register(r, &QUEUE_DEPTH, Level::default()),
             queue_bytes: register(r, &QUEUE_BYTES, Level::default()),
             disk_free: register(r, &DISK_FREE, Level::default()),
+            open_items: register(r, &OPEN_ITEMS, Level::default()),
+            unconfirmed: register(r, &UNCONFIRMED, Level::default()),
             read_only: register(r, &READ_ONLY, Level::default()),
             reload_failed: register(r, &RELOAD_FAILED, Level::default()),
             self_audit_failures: register(r, &SELF_AUDIT_FAILURES, Counter::default()),
@@ -218,6 +226,12 @@ impl Metrics {
     /// The disk has this much room now.
     pub fn disk_free(&self, bytes: u64) {
         self.0.disk_free.set(bytes);
+    }
+
+    /// This much waits for somebody now.
+    pub fn waiting(&self, open_items: usize, unconfirmed: usize) {
+        self.0.open_items.set(clamped(open_items));
+        self.0.unconfirmed.set(clamped(unconfirmed));
     }
 
     /// The log stopped writing, or writes again.

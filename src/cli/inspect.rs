@@ -1,5 +1,7 @@
 //! `capstan inspect`: what is in a file, without judging it.
 
+mod record;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -57,6 +59,7 @@ fn describe(bytes: &[u8]) -> anyhow::Result<Json> {
     let mut object = header(artefact, envelope.header());
     object.insert("id".to_owned(), StatementId::of(&envelope).to_string().into());
     object.insert("payload".to_owned(), payload(&envelope));
+    object.extend(record::object(&envelope).map(|record| ("record".to_owned(), record)));
     object.insert("signature_bytes".to_owned(), envelope.signature().len().into());
     if !receipts.is_empty() {
         object.insert("receipts".to_owned(), receipts.into());
@@ -148,7 +151,10 @@ fn write_lines(out: &mut String, value: &Json, depth: usize) {
     for name in names {
         match fields.get(name) {
             Some(Json::Array(items)) if items.iter().all(Json::is_object) => {
-                items.iter().for_each(|item| write_lines(out, item, depth + 1));
+                items.iter().for_each(|item| write_item(out, item, depth + 1));
+            }
+            Some(inner @ Json::Object(fields)) if fields.contains_key("artefact") => {
+                write_lines(out, inner, depth + 1);
             }
             Some(Json::Object(inner)) => {
                 let inner: Vec<String> = inner.iter().map(|(n, v)| format!("{n} {v}")).collect();
@@ -165,5 +171,37 @@ fn write_lines(out: &mut String, value: &Json, depth: usize) {
     }
 }
 
-const FIRST: [&str; 8] =
-    ["id", "origin", "issuer", "subject", "issued_at", "content_type", "payload", "algorithm"];
+/// One of a list; findings are a line each.
+fn write_item(out: &mut String, item: &Json, depth: usize) {
+    match record::finding_line(item) {
+        None => write_lines(out, item, depth),
+        Some(line) => {
+            let _infallible = writeln!(out, "{}{line}", "  ".repeat(depth));
+        }
+    }
+}
+
+const FIRST: [&str; 22] = [
+    "id",
+    "origin",
+    "issuer",
+    "subject",
+    "issued_at",
+    "content_type",
+    "payload",
+    "algorithm",
+    "record_id",
+    "action_id",
+    "action_type",
+    "operator",
+    "developer",
+    "verdict",
+    "decision",
+    "approver",
+    "human_disposed",
+    "effect_type",
+    "effect_status",
+    "derived",
+    "parent",
+    "ok",
+];

@@ -50,9 +50,13 @@ pub(super) struct ExplainArgs {
     /// The policy
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
-    /// Whom the log believes [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
+    /// Whom the log believes [default: trust.toml of --data, then $CAPSTAN_TRUST, then
+    /// ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
+    /// Data directory of a log that is not running: as if it were registered there
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -104,17 +108,23 @@ fn load(path: &Path) -> anyhow::Result<Policy> {
 
 fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
     let policy = load(&args.policy)?;
-    let trust = files::trust(args.trust.as_deref())?;
+    let own = args.data.as_ref().map(|data| data.join("trust.toml"));
+    let trust = files::trust(args.trust.as_deref().or(own.as_deref()))?;
     let statement = SignedStatement::parse(files::read(&args.file)?)?;
     let authentic = statement.authenticate(&trust, &Resolved::default(), now());
     let authentic = authentic.map_err(|e| Stop::no(e.code(), e.to_string()))?;
     let read = profile::read(&authentic);
-    // There is no log here, so nothing was logged before.
-    let facts = Facts::default();
+    let (facts, where_to) = match &args.data {
+        None => (Facts::default(), "as if nothing were logged yet"),
+        Some(data) => {
+            let found = service::facts(data, &authentic, &read);
+            (found.map_err(|e| broken_store(e, data))?, "with what this log says before it")
+        }
+    };
     let traces = policy.explain(&authentic, &read, &facts);
     let admitted = policy.admits(&authentic, &read, &facts);
     let word = if admitted { "yes" } else { "no" };
-    let mut text = format!("{word}  policy {:?}, as if nothing were logged yet\n", policy.name());
+    let mut text = format!("{word}  policy {:?}, {where_to}\n", policy.name());
     traces.iter().for_each(|trace| rule_text(&mut text, trace));
     for finding in &read.findings {
         let (severity, code) = (finding.severity.name(), finding.code);

@@ -240,7 +240,9 @@ fn story_text(story: &Value) -> String {
     for record in list("chain") {
         let closed = record.get("closed_by").and_then(Value::as_u64);
         let closed = closed.map_or(String::new(), |by| format!(" by #{by}"));
-        let _infallible = write!(lines, "  {:<9}{closed} ", string(&record, "state"));
+        let reverted = record.get("reverted_by").and_then(Value::as_u64);
+        let reverted = reverted.map_or(String::new(), |by| format!(" reverted by #{by}"));
+        let _infallible = write!(lines, "  {:<9}{closed}{reverted} ", string(&record, "state"));
         line(&mut lines, &record);
     }
     for outcome in list("outcomes") {

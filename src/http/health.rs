@@ -84,6 +84,12 @@ pub(super) async fn metrics(
     if !app.options.metrics_public && !may() {
         return Err(Problem::unauthorized());
     }
+    let service = app.service.clone();
+    let counted = tokio::task::spawn_blocking(move || service.count_waiting()).await;
+    if let Ok(Err(fault)) = counted {
+        // The other numbers are still true.
+        tracing::warn!(code = fault.code(), "open items could not be counted");
+    }
     let body = app.service.metrics().encode();
     Ok(([(CONTENT_TYPE, Metrics::content_type())], body).into_response())
 }

@@ -12,6 +12,7 @@ fn busy() -> Metrics {
     clone.published(1_700_000_000);
     clone.queued(3, 4096);
     clone.disk_free(1 << 40);
+    clone.waiting(5, 6);
     clone.read_only(true);
     clone.reload_failed(true);
     clone.self_audit_failed();
@@ -41,6 +42,8 @@ fn every_verb_moves_its_number() {
         "capstan_queue_depth 3",
         "capstan_queue_bytes 4096",
         "capstan_disk_free_bytes 1099511627776",
+        "capstan_open_items 5",
+        "capstan_unconfirmed_effects 6",
         "capstan_read_only 1",
         "capstan_reload_failed 1",
         "capstan_self_audit_failures_total 1",

@@ -7,6 +7,7 @@
 //! and really authenticated, with a key made for the run.
 
 mod build;
+mod certificate;
 
 use std::collections::BTreeMap;
 
@@ -55,6 +56,8 @@ pub(super) struct Sketch {
     content_type: Option<String>,
     /// The payload as it is.
     payload: Option<String>,
+    /// The payload as bytes, in hex.
+    payload_hex: Option<String>,
     /// The payload as a capsule, JSON without its id.
     capsule: Option<String>,
     /// Members of the capsule to change, by JSON pointer; "" removes one.

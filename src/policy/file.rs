@@ -8,6 +8,8 @@ use super::rego::Program;
 use super::rule::{Pattern, Rule};
 use super::table::{At, words};
 use super::{Policy, Rate};
+use crate::profile;
+use crate::wire::text::did_you_mean;
 
 const TOP_KEYS: &[&str] = &["name", "description", "allow", "rate", "refuse"];
 
@@ -77,7 +79,7 @@ fn want(table: &At<'_>, kind: &'static Kind) -> Result<Option<Want>, Error> {
     Ok(match &kind.shape {
         Shape::Patterns => table.words(key)?.map(patterns).map(Want::OneOf),
         Shape::Words(known) => table.known(key, known)?.map(patterns).map(Want::OneOf),
-        Shape::NoFinding => table.words(key)?.map(patterns).map(Want::NoneOf),
+        Shape::NoFinding => findings(table, key)?.map(Want::NoneOf),
         Shape::Flag => table.flag(key)?.map(Want::Flag),
         Shape::Number => table.number(key)?.map(Want::AtMost),
         Shape::AtMost(order) => up_to(table, key, order)?,
@@ -92,6 +94,23 @@ fn want(table: &At<'_>, kind: &'static Kind) -> Result<Option<Want>, Error> {
             }
         },
     })
+}
+
+/// A pattern that no finding can ever match forbids nothing: a slip.
+fn findings(table: &At<'_>, key: &'static str) -> Result<Option<Vec<Pattern>>, Error> {
+    let Some(words) = table.words(key)? else { return Ok(None) };
+    let patterns: Vec<Pattern> = words.into_iter().map(Pattern).collect();
+    let names_nothing = |p: &&Pattern| !profile::codes().any(|code| p.matches(code));
+    match patterns.iter().find(names_nothing) {
+        None => Ok(Some(patterns)),
+        Some(Pattern(word)) => {
+            let hint = match did_you_mean(word, profile::codes()) {
+                Some(near) => format!("did you mean {near}?"),
+                None => "no finding has such a code".to_owned(),
+            };
+            Err(Error::UnknownWord { line: table.line(key), key, word: word.clone(), hint })
+        }
+    }
 }
 
 fn up_to(

@@ -172,6 +172,8 @@ fn files_that_cannot_run() {
         ("name = \"a\"\n[[allow]]\nbinding = \"any\"", "policy-unknown-word"),
         ("name = \"a\"\n[[allow]]\nalgorithm = \"RS256\"", "policy-unknown-word"),
         ("name = \"a\"\n[[allow]]\nprofile = \"control\"", "policy-unknown-word"),
+        ("name = \"a\"\n[[allow]]\nwithout_findings = \"*_lost\"", "policy-unknown-word"),
+        ("name = \"a\"\n[[allow]]\nwithout_findings = \"subject_*\"", "ok"),
         ("name = \"a\"\n[[allow]]\nstatement_bytes_max = \"1\"", "policy-wrong-kind"),
         ("name = \"a\"\n[[allow]]\nstatement_bytes_max = -1", "policy-wrong-kind"),
         ("name = \"a\"\nrate = 1", "policy-wrong-kind"),
@@ -197,6 +199,12 @@ fn mistakes_name_their_line() {
     assert_eq!(
         error.to_string(),
         "line 3: \"any\" is not a word of binding; known are did:web, pinned, self-certified, x5chain"
+    );
+    let misspelt =
+        "name = \"a\"\n[[allow]]\nwithout_findings = [\"claim_not_text\", \"subject_mismach\"]";
+    assert_eq!(
+        Policy::parse(misspelt).unwrap_err().to_string(),
+        "line 3: \"subject_mismach\" is not a word of without_findings; did you mean subject_mismatch?"
     );
 }
 

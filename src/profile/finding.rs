@@ -47,6 +47,8 @@ impl Finding {
         at: impl Into<String>,
         detail: impl Into<String>,
     ) -> Self {
+        #[cfg(test)]
+        super::tests::listed(code);
         let (at, detail) = (at.into(), detail.into());
         Self { code, severity, at, detail, check: None, gating: false }
     }

@@ -7,13 +7,27 @@ pub mod capsule;
 mod control;
 mod finding;
 mod summary;
+#[cfg(test)]
+mod tests;
 
 use crate::envelope::{Authentic, ContentType, HashEnvelope, Header};
+use crate::wire::json;
 use capsule::{CapsuleIdRecord, CapsuleRecord, OutcomeRecord};
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
 pub use summary::{Parent, Summary};
+
+/// The codes of findings about headers alone.
+const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"];
+
+/// One list for each module that notices something. A profile adds its own.
+const CODES: &[&[&str]] = &[HEADER_CODES, json::CODES, capsule::CODES];
+
+/// Every code that reading a payload can give: what a policy may name.
+pub fn codes() -> impl Iterator<Item = &'static str> + Clone {
+    CODES.iter().copied().flatten().copied()
+}
 
 /// What a payload is.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,15 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::telling::{entry_json, item_json, story_json};
 use super::{ControlError, Fault, Service};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::LeafIndex;
+use crate::profile;
 use crate::profile::capsule::OPEN;
-use crate::profile::{self, Summary};
 use crate::store::{self, DataDir, Field, Page, Query, Store};
-use crate::story::{self, State, Story};
+use crate::story::{self, Story};
 use crate::wire::digest::Digest;
 
 /// Statements that one story is made of, at most.
@@ -109,12 +110,14 @@ impl Service {
     }
 
     fn is_open(&self, entry: &story::Entry) -> Result<bool, Fault> {
-        if !entry.is_opening() {
-            return Ok(false);
-        }
-        let Some(id) = &entry.summary.record_id else { return Ok(true) };
+        Ok(entry.is_opening() && !self.is_superseded(entry)?)
+    }
+
+    /// Whether an authorised record took the place of this one.
+    pub(super) fn is_superseded(&self, entry: &story::Entry) -> Result<bool, Fault> {
+        let Some(id) = &entry.summary.record_id else { return Ok(false) };
         let by = (entry.summary.operator.as_deref().unwrap_or_default(), entry.authority());
-        Ok(!self.store.is_superseded(id, by, self.head().size)?)
+        Ok(self.store.is_superseded(id, by, self.head().size)?)
     }
 
     fn page(&self, (what, found): (&str, Vec<Value>), page: &Page) -> Value {
@@ -130,9 +133,9 @@ impl Service {
     /// Everything connected with a name: parents, children, outcomes.
     fn gather(&self, name: &str) -> Result<(Vec<story::Entry>, bool), Fault> {
         let mut found: BTreeMap<u64, story::Entry> = BTreeMap::new();
-        let mut asked: BTreeSet<(Field, String)> = BTreeSet::new();
-        let mut questions = vec![(Field::RecordId, name.to_owned())];
-        questions.push((Field::ActionId, name.to_owned()));
+        let mut asked: BTreeSet<Question> = BTreeSet::new();
+        let names = [Field::RecordId, Field::ActionId];
+        let mut questions: Vec<Question> = names.map(|field| (field, name.to_owned(), None)).into();
         if let Some(digest) = Digest::from_hex(name)
             && let Some(index) = self.store.find(&StatementId::from_digest(digest))?
             && self.head().size.contains(index)
@@ -141,8 +144,8 @@ impl Service {
             questions.extend(connected(&entry));
             found.insert(index.get(), entry);
         }
-        while let Some((field, value)) = questions.pop() {
-            if !asked.insert((field, value.clone())) {
+        while let Some((field, value, operator)) = questions.pop() {
+            if !asked.insert((field, value.clone(), operator.clone())) {
                 continue;
             }
             let room = STORY_MAX.saturating_sub(found.len());
@@ -155,6 +158,10 @@ impl Service {
                     return Ok((found.into_values().collect(), true));
                 }
                 let entry = self.told(index)?;
+                let stated = entry.summary.operator.as_ref();
+                if operator.as_ref().zip(stated).is_some_and(|(one, other)| one != other) {
+                    continue;
+                }
                 questions.extend(connected(&entry));
                 found.insert(index.get(), entry);
             }
@@ -163,7 +170,7 @@ impl Service {
     }
 
     /// The facts of the statement at an index.
-    fn told(&self, index: LeafIndex) -> Result<story::Entry, Fault> {
+    pub(super) fn told(&self, index: LeafIndex) -> Result<story::Entry, Fault> {
         let (stored, statement) = self.logged(index)?;
         let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
         let record = profile::read_payload(header, payload).record;
@@ -186,113 +193,25 @@ impl Service {
     }
 }
 
+/// A field, its value, and the operator whose statements are meant where the
+/// value is only his own.
+type Question = (Field, String, Option<String>);
+
 /// What leads from one statement of a story to the others.
-fn connected(entry: &story::Entry) -> Vec<(Field, String)> {
+fn connected(entry: &story::Entry) -> Vec<Question> {
     let mut questions = Vec::new();
     if let Some(id) = &entry.summary.record_id {
-        questions.push((Field::RecordId, id.clone()));
-        questions.push((Field::ParentId, id.clone()));
+        questions.push((Field::RecordId, id.clone(), None));
+        questions.push((Field::ParentId, id.clone(), None));
     }
     if let Some(parent) = &entry.summary.parent {
-        questions.push((Field::RecordId, parent.record_id.clone()));
+        questions.push((Field::RecordId, parent.record_id.clone(), None));
     }
     if entry.subject.starts_with(profile::capsule::SUBJECT_PREFIX) {
-        questions.push((Field::Subject, entry.subject.clone()));
+        questions.push((Field::Subject, entry.subject.clone(), None));
+    }
+    if let Some(reference) = &entry.summary.external_ref {
+        questions.push((Field::ExternalRef, reference.clone(), entry.summary.operator.clone()));
     }
     questions
-}
-
-fn entry_json(entry: &story::Entry) -> Value {
-    let id = entry.id.to_string();
-    json!({
-        "index": entry.index,
-        "id": id,
-        "issuer": entry.issuer,
-        "subject": entry.subject,
-        "registered_at": entry.time.to_string(),
-        "profile": entry.profile,
-        "record": summary_json(&entry.summary),
-        "receipt": format!("/entries/{id}"),
-        "statement": format!("/entries/{id}/statement"),
-    })
-}
-
-fn item_json(entry: &story::Entry) -> Value {
-    let mut object = entry_json(entry);
-    if let Some(fields) = object.as_object_mut() {
-        let expires = entry.expires_at().map(|at| at.to_string());
-        fields.insert("expires_at_by_its_own_clock".to_owned(), json!(expires));
-    }
-    object
-}
-
-/// Only what the record says: an absent member is not a null.
-fn summary_json(summary: &Summary) -> Value {
-    let texts = [
-        ("record_id", &summary.record_id),
-        ("action_id", &summary.action_id),
-        ("decision_id", &summary.decision_id),
-        ("operator", &summary.operator),
-        ("developer", &summary.developer),
-        ("action_type", &summary.action_type),
-        ("verdict", &summary.verdict),
-        ("decision", &summary.decision),
-        ("approver", &summary.approver),
-        ("effect_type", &summary.effect_type),
-        ("effect_status", &summary.effect_status),
-        ("effect_mode", &summary.effect_mode),
-        ("effect_attestation", &summary.effect_attestation),
-        ("irreversibility", &summary.irreversibility),
-        ("external_ref", &summary.external_ref),
-    ];
-    let mut fields = Map::new();
-    for (name, text) in texts {
-        fields.extend(text.as_ref().map(|text| (name.to_owned(), json!(text))));
-    }
-    let human = summary.human_disposed.map(|human| ("human_disposed".to_owned(), json!(human)));
-    let at = summary.claimed_at.map(|at| ("claimed_at".to_owned(), json!(at.to_string())));
-    let ok = summary.ok.map(|ok| ("ok".to_owned(), json!(ok)));
-    let parent = summary.parent.as_ref().map(|parent| {
-        let parent = json!({ "record_id": parent.record_id, "relation": parent.relation });
-        ("parent".to_owned(), parent)
-    });
-    fields.extend([human, at, ok, parent].into_iter().flatten());
-    if summary.is_concealed {
-        fields.insert("is_concealed".to_owned(), json!(true));
-    }
-    Value::Object(fields)
-}
-
-fn story_json(story: &Story) -> Value {
-    let record = |(entry, state): &(story::Entry, State)| {
-        let mut object = item_json(entry);
-        if let Some(fields) = object.as_object_mut() {
-            fields.insert("state".to_owned(), json!(state.name()));
-            if let State::Closed { by } = state {
-                fields.insert("closed_by".to_owned(), json!(by));
-            }
-        }
-        object
-    };
-    let outcome = |(entry, correlation): &(story::Entry, story::Correlation)| {
-        let mut object = entry_json(entry);
-        if let Some(fields) = object.as_object_mut() {
-            fields.insert("correlation".to_owned(), json!(correlation.name()));
-            fields.insert("about".to_owned(), json!(correlation.records()));
-        }
-        object
-    };
-    let odd = |odd: &story::Oddity| {
-        let severity = odd.severity.name();
-        json!({ "index": odd.index, "code": odd.code, "severity": severity, "detail": odd.detail })
-    };
-    json!({
-        "state": if story.is_open() { "open" } else { "closed" },
-        "chain": story.records.iter().map(record).collect::<Vec<_>>(),
-        "forks": story.forks.iter().map(|(parent, children)| {
-            json!({ "index": parent, "children": children })
-        }).collect::<Vec<_>>(),
-        "outcomes": story.outcomes.iter().map(outcome).collect::<Vec<_>>(),
-        "findings": story.oddities.iter().map(odd).collect::<Vec<_>>(),
-    })
 }

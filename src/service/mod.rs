@@ -11,6 +11,7 @@ mod catalog;
 mod clock;
 mod control;
 mod error;
+mod facts;
 mod fsck;
 mod ledger;
 mod open;
@@ -22,8 +23,10 @@ mod recent;
 mod refusals;
 mod register;
 mod replay;
+mod telling;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod writer;
 
 use std::sync::atomic::AtomicBool;
@@ -33,7 +36,7 @@ use arc_swap::ArcSwap;
 
 use crate::envelope::StatementId;
 use crate::key::{PublicKey, SigningKey};
-use crate::log::{Edge, LeafIndex};
+use crate::log::{Edge, LeafIndex, TreeSize};
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::receipt::SignedHead;
@@ -46,6 +49,7 @@ pub use catalog::{NOT_PROOF, reindex};
 pub use clock::now;
 pub use control::{Error as ControlError, rotate};
 pub use error::{Fault, Rejected};
+pub use facts::facts;
 pub use fsck::{Checked, Finding, fsck};
 pub use open::{Options, init, open};
 pub use proof::Whereabouts;
@@ -55,6 +59,7 @@ pub use rate::Buckets;
 pub use refusals::{Refused, refusals};
 pub use register::{Entry, Prepared, Registered};
 pub use replay::{Differs, ReplayOptions, Replayed, replay};
+pub(crate) use telling::summary_json;
 pub use writer::{Error as CommitError, Writer};
 
 /// A running log.
@@ -67,6 +72,8 @@ pub struct Service {
     checkpoint_key: SigningKey,
     /// Held while publishing: two at once would rename each other's files.
     publishing: Mutex<()>,
+    /// The tree whose open items were counted last.
+    counted: Mutex<Option<TreeSize>>,
     resolver: Option<DidWebResolver>,
     issuer_rate: Buckets<String>,
     read_only: AtomicBool,

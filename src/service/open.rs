@@ -267,6 +267,7 @@ pub fn open(
         checkpoint_key: checkpoint_key(writer.store.dir())?,
         resolver: resolver.map_err(control::Error::Resolver)?,
         publishing: std::sync::Mutex::new(()),
+        counted: std::sync::Mutex::new(None),
         issuer_rate: Buckets::new(),
         read_only: AtomicBool::new(false),
         reload_failed: AtomicBool::new(false),

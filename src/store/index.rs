@@ -64,6 +64,10 @@ pub enum Field {
     BareId,
     /// The record it takes the place of, when its own checks hold.
     Supersedes,
+    /// What outcomes and reversals are joined by.
+    ExternalRef,
+    /// What is known of the effect, as rederived.
+    EffectMode,
 }
 
 impl Field {
@@ -99,6 +103,8 @@ impl Field {
             Self::Time => "time",
             Self::BareId => "bare_id",
             Self::Supersedes => "supersedes",
+            Self::ExternalRef => "external_ref",
+            Self::EffectMode => "effect_mode",
         }
     }
 
@@ -118,6 +124,8 @@ impl Field {
             Self::Time => 12,
             Self::BareId => 13,
             Self::Supersedes => 14,
+            Self::ExternalRef => 15,
+            Self::EffectMode => 16,
         }
     }
 }
@@ -200,6 +208,8 @@ impl Terms {
             (Field::Supersedes, summary.superseded()),
             (Field::Verdict, summary.verdict.as_deref()),
             (Field::EffectType, summary.effect_type.as_deref()),
+            (Field::ExternalRef, summary.external_ref.as_deref()),
+            (Field::EffectMode, summary.effect_mode.as_deref()),
         ];
         let term = |(field, value): (Field, Option<&str>)| Some(Term::new(field, value?));
         Self(values.into_iter().filter_map(term).collect())

@@ -40,7 +40,6 @@ impl<'a> Chains<'a> {
 
     fn take(&mut self, record: &'a Entry) {
         self.same_id(record);
-        self.undone(record);
         let Some(parent) = &record.summary.parent else { return };
         let parent_id = parent.record_id.as_str();
         if record.record_id().is_some_and(|id| id == parent_id) {
@@ -77,26 +76,6 @@ impl<'a> Chains<'a> {
                     self.note(record, "concurrent_supersedes", Severity::Info, detail);
                 }
             },
-        }
-    }
-
-    /// Whoever takes something back must have done it: the parent, or a
-    /// record with the same external reference, confirms the effect.
-    fn undone(&mut self, record: &Entry) {
-        if record.summary.effect_status.as_deref() != Some("reverted") {
-            return;
-        }
-        let parent = record.summary.parent.as_ref().map(|parent| parent.record_id.as_str());
-        let reference = record.summary.external_ref.as_ref();
-        let confirms = |(id, earlier): (&&str, &&Entry)| {
-            let same = earlier.summary.external_ref.as_ref().filter(|_| reference.is_some());
-            earlier.index < record.index
-                && earlier.summary.effect_status.as_deref() == Some("confirmed")
-                && (parent == Some(*id) || (same.is_some() && same == reference))
-        };
-        if !self.by_id.iter().any(confirms) {
-            let detail = "it reverts what no earlier record confirms".to_owned();
-            self.note(record, "reverted_without_confirmed", Severity::Warning, detail);
         }
     }
 

@@ -12,6 +12,7 @@
 mod cast;
 mod chain;
 mod outcome;
+mod reversal;
 #[cfg(test)]
 mod tests;
 
@@ -89,6 +90,8 @@ pub struct Story {
     pub forks: Vec<(u64, Vec<u64>)>,
     /// Outcomes, and which record each is about.
     pub outcomes: Vec<(Entry, Correlation)>,
+    /// Who takes something back, by index, and the confirmed records it is.
+    pub reversals: Vec<(u64, Correlation)>,
     /// What does not fit, in log order.
     pub oddities: Vec<Oddity>,
 }
@@ -100,8 +103,17 @@ impl Story {
             entries.into_iter().partition(|entry| entry.profile == OUTCOME);
         let (states, forks, mut oddities) = chain::follow(&records);
         let outcomes = outcome::correlate(outcomes, &records, &mut oddities);
+        let reversals = reversal::find(&records, &outcomes, &mut oddities);
         oddities.sort_by_key(|oddity| oddity.index);
-        Self { records: records.into_iter().zip(states).collect(), forks, outcomes, oddities }
+        let records = records.into_iter().zip(states).collect();
+        Self { records, forks, outcomes, reversals, oddities }
+    }
+
+    /// The statement that took the effect of a record back, if one clearly
+    /// did; of several the first.
+    pub fn reverted_by(&self, index: u64) -> Option<u64> {
+        let takes_back = |correlation: &Correlation| matches!(correlation, Correlation::About(found) if found.contains(&index));
+        self.reversals.iter().find(|(_, c)| takes_back(c)).map(|(by, _)| *by)
     }
 
     /// Whether anything in it is open.

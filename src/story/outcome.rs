@@ -2,7 +2,8 @@
 //!
 //! The subject joins an outcome to its action. Neither operator nor action
 //! id is escaped in it, so two actions can share one; then nothing but the
-//! decision id can tell them apart.
+//! decision id or the external reference can tell them apart. Where no action
+//! has the subject, the external reference alone may name one.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ pub enum Correlation {
     About(Vec<u64>),
     /// Records of several actions would fit.
     Ambiguous(Vec<u64>),
-    /// No record here has the subject.
+    /// No record here fits.
     Nothing,
 }
 
@@ -53,15 +54,25 @@ pub(super) fn correlate(
 }
 
 fn of(outcome: &Entry, records: &[Entry]) -> Correlation {
-    let mut fitting: Vec<&Entry> = records
-        .iter()
-        .filter(|record| record.subject == outcome.subject && record.index < outcome.index)
-        .filter(|record| record.summary.action_id.is_some())
-        .collect();
+    let own = &outcome.summary;
+    let earlier =
+        |record: &&Entry| record.index < outcome.index && record.summary.action_id.is_some();
+    let mut fitting: Vec<&Entry> =
+        records.iter().filter(earlier).filter(|r| r.subject == outcome.subject).collect();
     if actions(&fitting) > 1
-        && let Some(decision) = &outcome.summary.decision_id
+        && let Some(decision) = &own.decision_id
     {
         fitting.retain(|record| record.summary.decision_id.as_ref() == Some(decision));
+    }
+    let referred = |record: &&Entry| {
+        let other = own.operator.is_some() && own.operator != record.summary.operator;
+        !other && own.external_ref.is_some() && own.external_ref == record.summary.external_ref
+    };
+    match actions(&fitting) {
+        0 => fitting = records.iter().filter(earlier).filter(referred).collect(),
+        1 => {}
+        _ if fitting.iter().any(referred) => fitting.retain(referred),
+        _ => {}
     }
     let found = fitting.iter().map(|record| record.index).collect();
     match actions(&fitting) {
@@ -72,7 +83,7 @@ fn of(outcome: &Entry, records: &[Entry]) -> Correlation {
 }
 
 /// Different actions: pairs of operator and action id.
-fn actions(records: &[&Entry]) -> usize {
+pub(super) fn actions(records: &[&Entry]) -> usize {
     let pair =
         |record: &&Entry| (record.summary.operator.clone(), record.summary.action_id.clone());
     records.iter().map(pair).collect::<BTreeSet<_>>().len()
@@ -82,11 +93,12 @@ fn odd(outcome: &Entry, correlation: &Correlation) -> Option<Oddity> {
     let (code, detail) = match correlation {
         Correlation::About(_) => return None,
         Correlation::Ambiguous(found) => {
-            ("outcome_ambiguous", format!("records {found:?} of several actions have its subject"))
+            ("outcome_ambiguous", format!("records {found:?} of several actions fit it"))
         }
-        Correlation::Nothing => {
-            ("outcome_without_action", "no earlier record has its subject".to_owned())
-        }
+        Correlation::Nothing => (
+            "outcome_without_action",
+            "no earlier record has its subject or its external reference".to_owned(),
+        ),
     };
     Some(Oddity { index: outcome.index, code, severity: Severity::Warning, detail })
 }

@@ -128,6 +128,65 @@ fn what_does_not_fit_is_named() {
 }
 
 #[test]
+fn what_is_taken_back_is_found_and_never_guessed() {
+    let effect = |entry: Entry, action: &str, status: &str, reference: Option<&str>| {
+        with(entry, |e| {
+            e.subject = format!("urn:agent-action-capsule:acme:{action}");
+            e.summary.action_id = Some(action.to_owned());
+            e.summary.effect_status = Some(status.to_owned());
+            e.summary.external_ref = reference.map(str::to_owned);
+        })
+    };
+    let done = || effect(entry(0, "a", "executed"), "1", "confirmed", Some("po-9"));
+    let other = || effect(entry(1, "b", "executed"), "2", "confirmed", Some("po-9"));
+    let undo =
+        |index, id: &str| effect(entry(index, id, "executed"), "3", "reverted", Some("po-9"));
+    let outcome = |index, subject: &str| {
+        with(undo(index, "o"), |e| {
+            e.profile = "capsule-outcome";
+            e.subject = subject.to_owned();
+            e.summary.record_id = None;
+            e.summary.operator = None;
+        })
+    };
+    let subject = "urn:agent-action-capsule:acme:1";
+    let table = [
+        (vec![done(), undo(2, "c")], Correlation::About(vec![0]), vec![]),
+        (
+            vec![done(), other(), undo(2, "c")],
+            Correlation::Ambiguous(vec![0, 1]),
+            vec![(2, "reverted_ambiguous")],
+        ),
+        (vec![done(), other(), over("b", undo(2, "c"))], Correlation::About(vec![1]), vec![]),
+        (
+            vec![done(), undo(2, "c"), undo(3, "d")],
+            Correlation::About(vec![0]),
+            vec![(3, "reverted_again")],
+        ),
+        (vec![done(), undo(2, "c"), undo(3, "c")], Correlation::About(vec![0]), vec![]),
+        (
+            vec![done(), with(undo(2, "c"), |e| e.summary.operator = Some("evil".to_owned()))],
+            Correlation::Nothing,
+            vec![(2, "reverted_without_confirmed")],
+        ),
+        (vec![done(), other(), outcome(2, subject)], Correlation::About(vec![0]), vec![]),
+        (vec![done(), outcome(2, "urn:other")], Correlation::About(vec![0]), vec![]),
+        (
+            vec![done(), other(), outcome(2, "urn:other")],
+            Correlation::Ambiguous(vec![0, 1]),
+            vec![(2, "outcome_ambiguous"), (2, "reverted_ambiguous")],
+        ),
+    ];
+    for (n, (entries, correlation, odd)) in table.into_iter().enumerate() {
+        let story = Story::tell(entries);
+        assert_eq!((&story.reversals[0].1, codes(&story)), (&correlation, odd), "row {n}");
+        let clear = matches!(correlation, Correlation::About(_));
+        let reverted = story.records.iter().any(|(e, _)| story.reverted_by(e.index) == Some(2));
+        assert_eq!(reverted, clear, "row {n}");
+    }
+}
+
+#[test]
 fn an_outcome_that_could_mean_two_actions_says_so() {
     let outcome = |decision: Option<&str>| {
         with(entry(2, "o", ""), |e| {

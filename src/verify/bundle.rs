@@ -5,8 +5,8 @@
 //! 4: [earlier records], 5: checkpoint, 6: collateral, 7: registration time}`;
 //! all statements are Transparent Statements, each with its own receipt.
 
-use super::report::{Check, Report};
-use super::{Evidence, checkpoint, log_keys, malformed, statement};
+use super::report::{Check, Outcome, Report};
+use super::{Evidence, capsule, checkpoint, log_keys, malformed, statement};
 use crate::checkpoint::SignedCheckpoint;
 use crate::envelope::{ContentType, Resolved, SignedStatement};
 use crate::key::PublicKey;
@@ -91,13 +91,17 @@ pub(super) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> Report {
         Ok(subject) => subject,
         Err(e) => return malformed("bundle", e.code(), format!("its statement: {e}")),
     };
-    let mut report = statement::report(&subject, evidence);
+    let mut report = statement::envelope_report(&subject, evidence);
     report.artefact = "bundle";
     let place = place_of(&subject);
     let policy = part("policy", &bundle.policy, Some(Control::Policy), (evidence, place));
     let trust = part("trust", &bundle.trust, Some(Control::Trust), (evidence, place));
     let chain: Vec<_> =
         bundle.chain.iter().map(|one| part("chain", one, None, (evidence, place))).collect();
+    let is_logged = |check: &Check| check.outcome == Outcome::Yes;
+    let logged: Vec<_> =
+        chain.iter().filter(|(c, _)| is_logged(c)).filter_map(|(_, one)| one.as_ref()).collect();
+    capsule::add(&mut report, &subject, evidence.payload, &logged);
     let admitted = match (&policy.1, &trust.1) {
         (Some(policy), Some(trust)) => {
             let earlier: Vec<_> = chain.iter().filter_map(|(_, one)| one.as_ref()).collect();

@@ -1,7 +1,10 @@
 //! What a statement's Capsule shows, once it is known who signed it and
 //! whether it was logged.
 
+use std::collections::BTreeMap;
+
 use super::report::{Check, Outcome, Report};
+use crate::envelope::SignedStatement;
 use crate::profile::capsule::{
     AttestationMode, BINDING, CapsuleRecord, Class1, Class2, Evidence, Format, Known, Manifest,
     class2,
@@ -13,7 +16,8 @@ use crate::profile::{Finding, Record, Severity, read_payload};
 pub struct CapsuleReport {
     /// The Capsule as it was read.
     pub record: Box<CapsuleRecord>,
-    /// Class 1 with what was verified; `anchored` only after a receipt was.
+    /// Class 1 with what was verified: attestation is `anchored` only after
+    /// the receipt was, ledger only after those of the whole chain were.
     pub class1: Class1,
     /// How the header claims and the payload disagree, and whatever else we
     /// noticed. Not part of `ok`.
@@ -22,16 +26,20 @@ pub struct CapsuleReport {
     pub class2: Option<Class2>,
 }
 
-/// Adds what the payload says to the report about its statement.
+/// Adds what the payload says to the report about its statement. `chain` are
+/// the statements beside it that were verified to be in a log before it.
 pub(super) fn add(
     report: &mut Report,
-    statement: &crate::envelope::SignedStatement,
+    statement: &SignedStatement,
     detached: Option<&[u8]>,
+    chain: &[&SignedStatement],
 ) {
     let Some(payload) = statement.payload().or(detached) else { return };
     let read = read_payload(statement.header(), payload);
     let Record::Capsule(record) = read.record else { return };
-    let known = Known { parents: None, attestation: attestation(report) };
+    let attestation = attestation(report);
+    let chain_is_logged = attestation == AttestationMode::Anchored && leads_back(&record, chain);
+    let known = Known { parents: None, attestation, chain_is_logged };
     let class1 = record.class1_knowing(&known);
     let alone = &record.class1().findings;
     let noticed: Vec<Finding> =
@@ -57,6 +65,31 @@ fn attestation(report: &Report) -> AttestationMode {
     }
 }
 
+/// Whether the chain leads from a Capsule, parent by parent, to one that has
+/// none. Each id is recomputed, so a link holds or is not there.
+fn leads_back(record: &CapsuleRecord, chain: &[&SignedStatement]) -> bool {
+    let of = |statement: &&SignedStatement| {
+        let read = read_payload(statement.header(), statement.payload()?);
+        let summary = read.record.summary();
+        let is_sound = matches!(read.record, Record::Capsule(_)) && summary.ok == Some(true);
+        is_sound.then_some(())?;
+        Some((summary.record_id?, summary.parent.map(|parent| parent.record_id)))
+    };
+    let mut parents: BTreeMap<String, Option<String>> = chain.iter().filter_map(of).collect();
+    let mut next = record.summary().parent.map(|parent| parent.record_id);
+    if next.is_none() {
+        return false;
+    }
+    while let Some(id) = next {
+        // Taken out, so that a cycle ends.
+        match parents.remove(&id) {
+            None => return false,
+            Some(parent) => next = parent,
+        }
+    }
+    true
+}
+
 fn capsule(record: &CapsuleRecord, class1: &Class1) -> Check {
     let first = class1.findings.iter().find(|f| f.gating).or(class1.findings.first());
     let because = first.map_or(String::new(), |f| f.detail.clone());
@@ -77,7 +110,7 @@ fn capsule(record: &CapsuleRecord, class1: &Class1) -> Check {
     }
 }
 
-/// `executed, effect confirmed (gate_executed), human; anchored, chained`
+/// `executed, by policy, effect confirmed (gate_executed); attestation anchored, ledger chained`
 fn describe(record: &CapsuleRecord, class1: &Class1) -> String {
     let text = |block, member| record.text(block, member);
     let verdict = text("disposition", "verdict_class").or(text("disposition", "decision"));
@@ -92,7 +125,7 @@ fn describe(record: &CapsuleRecord, class1: &Class1) -> String {
         let vouches = text("effect", "effect_attestation");
         let vouches = vouches.map_or(String::new(), |grade| format!(" ({grade})"));
         format!(
-            ", effect {}{vouches}; {}, {}",
+            ", effect {}{vouches}; attestation {}, ledger {}",
             derived.effect.name(),
             derived.attestation.name(),
             derived.ledger.name()

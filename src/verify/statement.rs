@@ -8,8 +8,16 @@ use crate::trust::TrustAnchors;
 use crate::wire::text;
 use crate::wire::time::UnixSeconds;
 
-/// Asks who signed, whether the form is right, and where it was logged.
+/// Asks who signed, whether the form is right, where it was logged, and what
+/// the payload shows.
 pub(super) fn report(statement: &SignedStatement, evidence: &Evidence<'_>) -> Report {
+    let mut report = envelope_report(statement, evidence);
+    super::capsule::add(&mut report, statement, evidence.payload, &[]);
+    report
+}
+
+/// The same without the payload.
+pub(super) fn envelope_report(statement: &SignedStatement, evidence: &Evidence<'_>) -> Report {
     let mut warnings = Vec::new();
     let receipts = attached(statement);
     let canonical = statement.canonical();
@@ -40,9 +48,7 @@ pub(super) fn report(statement: &SignedStatement, evidence: &Evidence<'_>) -> Re
         "that it was logged: whoever holds the key can still make another"
     });
     let artefact = if is_logged { "transparent statement" } else { "statement" };
-    let mut report = Report { artefact, checks, warnings, not_shown, capsule: None };
-    super::capsule::add(&mut report, statement, evidence.payload);
-    report
+    Report { artefact, checks, warnings, not_shown, capsule: None }
 }
 
 fn signed(

@@ -211,7 +211,7 @@ fn an_outcome_joins_its_action_by_subject() {
         issuer: DEVELOPER,
         subject: "urn:agent-action-capsule:acme:pay-9",
         issued_at: Some(NOW),
-        payload: br#"{"kind":"reversal","external_ref":"po-9"}"#,
+        payload: br#"{"status":"reverted","external_ref":"po-9"}"#,
     };
     let claims = [
         ("capsule_statement_type", "outcome".to_owned()),
@@ -221,6 +221,19 @@ fn an_outcome_joins_its_action_by_subject() {
     assert_eq!(status, 201, "{}", String::from_utf8_lossy(&body));
     let story = world.story(&paid.capsule_id);
     assert_eq!(story["outcomes"].as_array().map(Vec::len), Some(1), "{story}");
+    let (paid, taken_back) = (&story["chain"][0], &story["outcomes"][0]["index"]);
+    assert_eq!(
+        (&paid["record"]["effect_status"], &paid["reverted_by"]),
+        (&json!("confirmed"), taken_back)
+    );
+    assert_eq!(story["reversals"][0]["correlation"], "about", "{story}");
+    // The same by a Capsule of its own, which only the reference ties to it.
+    let effect = json!({"type": "send_payment", "status": "reverted", "external_ref": "po-9"});
+    let again =
+        world.register(&described("undo-9", accepted(Some("executed")), Some(effect)), response());
+    let story = world.story(&again.capsule_id);
+    assert_eq!(story["reversals"].as_array().map(Vec::len), Some(2), "{story}");
+    assert_eq!(story["findings"][0]["code"], "reverted_again", "{story}");
 }
 
 /// Payloads no producer makes: a finding or a 400, never a 5xx, never a word

@@ -14,7 +14,7 @@ use capstan::metrics::Metrics;
 use capstan::policy::{Facts, Memory};
 use capstan::profile::capsule::{
     Action, ActionKind, Attested, CONTENT_TYPE, Disposer, Disposition, Effect, EffectState,
-    OUTCOME_CONTENT_TYPE, OnExpiry,
+    LedgerMode, OUTCOME_CONTENT_TYPE, OnExpiry,
 };
 use capstan::profile::read_payload;
 use capstan::service::{self, Options, Service};
@@ -191,6 +191,14 @@ async fn what_waits_is_open_until_its_own_agent_closes_it() {
     log.act(&Action { supersedes: Some(asked.clone()), ..resolved }).await;
     let (_, page) = log.get("/api/v1/open-items").await;
     assert_eq!(indices(&page["items"]), [3]);
+    let by = Attested::GateExecuted;
+    let sent = EffectState::Dispatched { request: None, by };
+    log.act(&action("pay-4", "executed", Some(sent))).await;
+    log.service.count_waiting().unwrap();
+    let text = log.service.metrics().encode();
+    for line in ["capstan_open_items 1\n", "capstan_unconfirmed_effects 1\n"] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
     let (_, story) = log.get(&format!("/api/v1/stories/{asked}")).await;
     assert_eq!(story["state"], "closed");
     assert_eq!(
@@ -280,6 +288,14 @@ async fn a_bundle_shows_offline_why_a_statement_is_in_the_log() {
         assert!(names.contains(&name), "{name} in {names:?}");
     }
     assert_eq!(log.judge(&bundle, Vec::new()).verdict(), Outcome::CannotTell);
+    let ledger = |bytes: &[u8], keys: &[PublicKey]| {
+        let report = log.judge(bytes, keys.to_vec());
+        report.capsule.unwrap().class1.derived.unwrap().ledger
+    };
+    assert_eq!(ledger(&bundle, &keys), LedgerMode::Anchored);
+    assert_eq!(ledger(&bundle, &[]), LedgerMode::Chained, "a receipt nobody vouches for");
+    let alone = log.service.transparent_statement(&entry).unwrap();
+    assert_eq!(ledger(&alone, &keys), LedgerMode::Chained, "its own receipt is not its chain's");
     for at in (0..bundle.len()).step_by(97) {
         let mut bent = bundle.clone();
         bent[at] ^= 1;
@@ -296,6 +312,7 @@ async fn a_bundle_shows_offline_why_a_statement_is_in_the_log() {
         collateral: part(6),
         time: TIME,
     };
+    assert_eq!(ledger(&whole.encode(), &keys), LedgerMode::Chained, "the chain is not there");
     let swaps = [
         (Bundle { policy: part(3), ..whole.clone() }, "bundle-other-control"),
         (Bundle { chain: vec![part(1)], ..whole.clone() }, "bundle-order"),

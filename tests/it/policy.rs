@@ -63,6 +63,48 @@ fn a_statement_is_explained_and_sampled() {
     );
 }
 
+/// A resolution of something that no log has seen.
+const RESOLUTION: &str = r#"{
+    "action_id": "pay-1", "action_type": "decide", "operator": "acme", "developer": "agent@1",
+    "disposition": {"decision": "accept", "approver": "human", "human_disposed": true,
+        "verdict_class": "executed"}
+}"#;
+
+#[test]
+fn a_statement_is_explained_with_a_log_before_it() {
+    let desk = tempfile::tempdir().unwrap();
+    let at = desk.path();
+    capstan(at, 0, &format!("init --data log --name log.example --policy {}", shipped("open")));
+    capstan(at, 0, "keygen --output agent.key");
+    std::fs::write(at.join("action.json"), RESOLUTION).unwrap();
+    let parent = "22".repeat(32);
+    capstan(at, 0, &format!("seal action.json --key agent.key --supersedes {parent} -o x.cose"));
+    let policy = "name = \"known\"\n[[allow]]\nparent = [\"none\", \"known\"]\n";
+    std::fs::write(at.join("known.toml"), policy).unwrap();
+    let saw = |told: &str| json(told)["rules"][0]["conditions"][0]["saw"].clone();
+    let told = capstan(at, 0, "policy explain x.cose --policy known.toml --json");
+    assert_eq!(saw(&told), "none", "there is no log to ask");
+    let told = capstan(at, 1, "policy explain x.cose --policy known.toml --data log --json");
+    assert_eq!(saw(&told), "unknown");
+    capstan(at, 2, "policy explain x.cose --policy known.toml --data nowhere");
+    // The same file, for people and for machines.
+    let told = json(&capstan(at, 0, "inspect x.cose --json"));
+    let record = &told["record"];
+    assert_eq!(
+        (&record["artefact"], &record["verdict"], &record["parent"]["record_id"]),
+        (&"capsule".into(), &"executed".into(), &parent.clone().into())
+    );
+    assert_eq!(record["derived"]["attestation_mode"], "self_attested");
+    assert_eq!(record["derived"]["ledger_mode"], "chained");
+    assert_eq!(record["findings"][0]["code"], "chain_check_store_level", "{record}");
+    let text = capstan(at, 0, "inspect x.cose");
+    for line in
+        ["  capsule\n", "    action_id       pay-1\n", "    info chain_check_store_level at "]
+    {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
 #[test]
 fn a_log_at_rest_is_replayed_and_given_a_policy() {
     let desk = tempfile::tempdir().unwrap();

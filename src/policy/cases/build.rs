@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::Sketch;
+use super::{Sketch, certificate};
 use crate::envelope::{Authentic, Binding, Resolved, SIGN1_TAG, SignedStatement, sig_structure};
 use crate::key::{Algorithm, SigningKey};
 use crate::profile::capsule::{self, CapsuleRecord};
 use crate::trust::TrustAnchors;
-use crate::wire::cbor;
 use crate::wire::time::UnixSeconds;
+use crate::wire::{cbor, text};
 
 /// 2026-06-01T00:00:00Z; nothing a case describes depends on the time.
 const NOW: UnixSeconds = UnixSeconds::new(1_780_272_000);
@@ -16,21 +16,22 @@ const NOW: UnixSeconds = UnixSeconds::new(1_780_272_000);
 impl Sketch {
     /// This one where it says something, and otherwise the base.
     pub(super) fn over(&self, base: &Self) -> Self {
-        let text = |own: &Option<String>, base: &Option<String>| own.clone().or(base.clone());
+        let either = |own: &Option<String>, base: &Option<String>| own.clone().or(base.clone());
         let merge = |own: &BTreeMap<String, toml::Value>, base: &BTreeMap<String, toml::Value>| {
             let mut all = base.clone();
             all.extend(own.clone());
             all
         };
-        let is_capsule = self.payload.is_none();
+        let is_capsule = self.payload.is_none() && self.payload_hex.is_none();
         Self {
-            algorithm: text(&self.algorithm, &base.algorithm),
-            binding: text(&self.binding, &base.binding),
-            issuer: text(&self.issuer, &base.issuer),
-            subject: text(&self.subject, &base.subject),
-            content_type: text(&self.content_type, &base.content_type),
-            payload: text(&self.payload, &base.payload),
-            capsule: text(&self.capsule, &base.capsule).filter(|_| is_capsule),
+            algorithm: either(&self.algorithm, &base.algorithm),
+            binding: either(&self.binding, &base.binding),
+            issuer: either(&self.issuer, &base.issuer),
+            subject: either(&self.subject, &base.subject),
+            content_type: either(&self.content_type, &base.content_type),
+            payload: either(&self.payload, &base.payload),
+            payload_hex: either(&self.payload_hex, &base.payload_hex),
+            capsule: either(&self.capsule, &base.capsule).filter(|_| is_capsule),
             set: merge(&self.set, &base.set),
             claim: merge(&self.claim, &base.claim),
             facts: self.facts.clone(),
@@ -45,22 +46,26 @@ impl Sketch {
         let key = SigningKey::generate(algorithm).map_err(|e| e.to_string())?;
         let capsule = self.capsule.as_ref().map(|text| self.capsule(text)).transpose()?;
         let told = Told::of(self, capsule.as_ref());
-        let payload = match &capsule {
-            Some(capsule) => capsule.to_string(),
-            None => self.payload.clone().unwrap_or_else(|| "{}".to_owned()),
+        let payload = match (&capsule, &self.payload_hex) {
+            (Some(capsule), _) => capsule.to_string().into_bytes(),
+            (None, Some(hex)) => text::from_hex(hex).ok_or("payload_hex is not hex")?,
+            (None, None) => self.payload.clone().unwrap_or_else(|| "{}".to_owned()).into_bytes(),
         };
-        let bytes = told.sign(&key, payload.as_bytes())?;
-        let statement = SignedStatement::parse(bytes).map_err(|e| e.to_string())?;
         let name = self.binding.as_deref().unwrap_or("pinned");
         let public = std::slice::from_ref(key.public());
-        let (trust, keys) = match Binding::from_name(name) {
-            Some(Binding::Pinned) => {
-                (TrustAnchors::default().with_issuer(&told.issuer, public), Vec::new())
+        let nobody = TrustAnchors::default;
+        let (leaf, trust, keys) = match Binding::from_name(name) {
+            Some(Binding::Pinned) => (None, nobody().with_issuer(&told.issuer, public), Vec::new()),
+            Some(Binding::DidWeb) => (None, nobody(), public.to_vec()),
+            Some(Binding::SelfCertified) => (None, nobody(), Vec::new()),
+            Some(Binding::X5Chain) => {
+                let (leaf, trust) = certificate::certify(&told.issuer, key.public())?;
+                (Some(leaf), trust, Vec::new())
             }
-            Some(Binding::DidWeb) => (TrustAnchors::default(), public.to_vec()),
-            Some(Binding::SelfCertified) => (TrustAnchors::default(), Vec::new()),
-            _ => return Err(format!("cases cannot be made with binding {name:?}")),
+            None => return Err(format!("there is no binding {name:?}")),
         };
+        let bytes = told.sign(&key, leaf.as_deref(), &payload)?;
+        let statement = SignedStatement::parse(bytes).map_err(|e| e.to_string())?;
         statement.authenticate(&trust, &Resolved { keys }, NOW).map_err(|e| e.to_string())
     }
 
@@ -126,8 +131,13 @@ impl Told {
         }
     }
 
-    fn sign(&self, key: &SigningKey, payload: &[u8]) -> Result<Vec<u8>, String> {
-        let protected = self.protected(key)?;
+    fn sign(
+        &self,
+        key: &SigningKey,
+        leaf: Option<&[u8]>,
+        payload: &[u8],
+    ) -> Result<Vec<u8>, String> {
+        let protected = self.protected(key, leaf)?;
         let message = sig_structure(&protected, payload);
         let signature = key.sign(&message).map_err(|e| e.to_string())?;
         let mut out = Vec::new();
@@ -140,9 +150,9 @@ impl Told {
         Ok(out)
     }
 
-    fn protected(&self, key: &SigningKey) -> Result<Vec<u8>, String> {
+    fn protected(&self, key: &SigningKey, leaf: Option<&[u8]>) -> Result<Vec<u8>, String> {
         let mut out = Vec::new();
-        cbor::map(&mut out, 4);
+        cbor::map(&mut out, 4 + usize::from(leaf.is_some()));
         cbor::int(&mut out, 1);
         cbor::int(&mut out, key.algorithm().cose());
         cbor::int(&mut out, 3);
@@ -169,6 +179,10 @@ impl Told {
                 toml::Value::Integer(number) => cbor::int(&mut out, *number),
                 _ => return Err(format!("claim {name} must be text or a whole number")),
             }
+        }
+        if let Some(leaf) = leaf {
+            cbor::int(&mut out, 33);
+            cbor::bytes(&mut out, leaf);
         }
         Ok(out)
     }

@@ -104,6 +104,17 @@ fn closed_lists_are_those_of_the_code() {
 }
 
 #[test]
+fn a_case_can_have_any_binding() {
+    for binding in Binding::ALL {
+        for algorithm in ["ES256", "ES384", "EdDSA"] {
+            let extra = format!("binding = '{binding}'\nalgorithm = '{algorithm}'");
+            let outcome = run(&format!("[[allow]]\nbinding = '{binding}'"), &extra);
+            assert!(outcome.admitted, "{extra}: {}", outcome.detail);
+        }
+    }
+}
+
+#[test]
 fn an_effect_that_does_not_say_how_final_it_is_passes_no_limit() {
     let limit = "[[allow]]\nirreversibility_max = 'one_way_terminal'";
     let outcome = run(limit, "set = { '/effect/irreversibility_class' = '' }");
@@ -123,12 +134,18 @@ fn rego_that_errs_or_never_ends_refuses() {
         (
             "allow if { input.phdr; some a in numbers.range(1, 4000); \
              some b in numbers.range(1, 4000); a * b == -1 }",
-            "limit",
+            "allow was stopped after 100000 operations",
+        ),
+        (
+            "allow := true\nerrors contains \"x\" if { input.phdr; some a in numbers.range(1, 4000); \
+             some b in numbers.range(1, 4000); a * b == -1 }",
+            "errors was stopped after 100000 operations",
         ),
     ];
     for (module, because) in refused {
         let outcome = run(&rule(module), "");
         assert!(!outcome.admitted && outcome.detail.contains(because), "{}", outcome.detail);
+        assert_eq!(run(&rule(module), ""), outcome, "a replay says the same");
     }
     let facts = "allow if { input.capstan.facts.parent == \"known\"; \
                  input.capstan.summary.operator == \"acme\"; input.phdr.alg == -7 }";
@@ -172,7 +189,8 @@ fn cases_that_cannot_be_read() {
     assert!(Cases::parse("case = 1").is_err());
     let odd = "[[case]]\nname = 'a'\nexpect = 'admit'\nbindig = 'pinned'";
     assert_eq!(Cases::parse(odd).unwrap_err(), "unknown key bindig");
-    for wrong in ["binding = 'x5chain'", "algorithm = 'X'", "claim = { a = 1.5 }"] {
+    for wrong in ["binding = 'x509'", "payload_hex = 'x'", "algorithm = 'X'", "claim = { a = 1.5 }"]
+    {
         let outcome = run("[[allow]]\nissuer = '*'", wrong);
         assert!(!outcome.ok && outcome.detail.starts_with("no statement"), "{}", outcome.detail);
     }

@@ -1,5 +1,6 @@
 //! The three assurance modes, rederived (5.3). A claim is never copied.
 
+use super::Known;
 use super::payload::{Payload, is_digest};
 use crate::wire::json::Json;
 
@@ -30,8 +31,8 @@ pub enum LedgerMode {
     Standalone,
     /// Linked to a predecessor.
     Chained,
-    /// Its chain root is in a log. One statement cannot show that, so it is
-    /// only ever a claim here.
+    /// Linked, and the root of its chain is in a log. A statement and its own
+    /// receipt cannot show that: it takes the chain.
     Anchored,
 }
 
@@ -62,7 +63,7 @@ impl AttestationMode {
 
 impl EffectMode {
     /// Its name in a Capsule.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::NotApplicable => "not_applicable",
             Self::DispatchedUnconfirmed => "dispatched_unconfirmed",
@@ -108,10 +109,13 @@ impl LedgerMode {
 
 impl Derived {
     /// What a payload and what was verified of its statement give.
-    pub(super) fn of(payload: &Payload<'_>, attestation: AttestationMode) -> Self {
+    pub(super) fn of(payload: &Payload<'_>, known: &Known<'_>) -> Self {
         let effect = EffectMode::derive(payload.block("effect"));
-        let chained = payload.block("chain").is_some();
-        let ledger = if chained { LedgerMode::Chained } else { LedgerMode::Standalone };
-        Self { attestation, effect, ledger }
+        let ledger = match payload.block("chain") {
+            None => LedgerMode::Standalone,
+            Some(_) if known.chain_is_logged => LedgerMode::Anchored,
+            Some(_) => LedgerMode::Chained,
+        };
+        Self { attestation: known.attestation, effect, ledger }
     }
 }

@@ -49,7 +49,7 @@ const LOOKED_UP: [(&str, &str); 3] =
 
 /// Runs every check.
 pub(super) fn class1(payload: &Payload<'_>, format: &Format, known: &Known<'_>) -> Class1 {
-    let derived = Derived::of(payload, known.attestation);
+    let derived = Derived::of(payload, known);
     let capsule_id = super::recompute(payload.0);
     let mut findings = Vec::new();
     if let Format::Unsupported(version) = format {

@@ -10,6 +10,7 @@ mod assurance;
 mod check;
 mod claims;
 mod class2;
+mod codes;
 mod describe;
 mod id;
 mod ledger;
@@ -32,6 +33,7 @@ pub use assurance::{AttestationMode, Derived, EffectMode, LedgerMode};
 pub use check::Class1;
 pub use claims::{BINDING, SUBJECT_PREFIX, subject};
 pub use class2::{Class2, Evidence, Manifest, ManifestError, class2};
+pub use codes::{CODES, LATER_CODES};
 pub use describe::{Attachments, Error as DescriptionError};
 pub use id::CapsuleIdRecord;
 pub use ledger::class1_ledger;
@@ -81,11 +83,15 @@ pub struct Known<'a> {
     pub parents: Option<&'a dyn Fn(&str) -> bool>,
     /// What was verified of the statement around it.
     pub attestation: AttestationMode,
+    /// Whether every Capsule its chain leads back to, down to the first, was
+    /// seen, and verified to be in a log.
+    pub chain_is_logged: bool,
 }
 
 impl Known<'_> {
     /// Nothing but the payload.
-    pub const NOTHING: Self = Self { parents: None, attestation: AttestationMode::SelfAttested };
+    pub const NOTHING: Self =
+        Self { parents: None, attestation: AttestationMode::SelfAttested, chain_is_logged: false };
 }
 
 /// A Capsule as it was read.

@@ -4,8 +4,8 @@
 //! action's. The payload is anybody's: we take any JSON and note what makes
 //! it hard to correlate.
 
-use super::SUBJECT_PREFIX;
 use super::claims;
+use super::{EFFECT_STATUSES, SUBJECT_PREFIX};
 use crate::envelope::Header;
 use crate::profile::Summary;
 use crate::profile::finding::{Finding, Severity};
@@ -60,6 +60,13 @@ impl OutcomeRecord {
         }
     }
 
+    /// How far the effect came, if the payload says it in the words and at
+    /// the place of a Capsule, or in a `status` of its own.
+    fn effect_status(&self) -> Option<&str> {
+        let inner = self.payload.pointer("/effect/status").and_then(Json::text);
+        inner.or(self.text("status")).filter(|status| EFFECT_STATUSES.contains(status))
+    }
+
     fn text(&self, name: &str) -> Option<&str> {
         self.payload.get(name)?.text()
     }
@@ -83,6 +90,7 @@ impl OutcomeRecord {
             decision_id: self.decision_claim.clone().or_else(|| own("decision_id")),
             operator: own("operator"),
             developer: own("developer"),
+            effect_status: self.effect_status().map(str::to_owned),
             external_ref: own("external_ref"),
             claimed_at: own("timestamp").and_then(|at| UnixSeconds::from_rfc3339(&at)),
             ok: Some(self.payload != Json::Null),

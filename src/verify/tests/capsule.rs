@@ -63,7 +63,8 @@ fn a_capsule_line_for_people() {
     let scene = good();
     let report = verify(&scene.transparent(), &evidence(&scene.trust()));
     assert_eq!((report.verdict(), report.code()), (Outcome::Yes, "ok"));
-    let line = "executed, a human acted, effect confirmed (gate_executed); anchored, standalone";
+    let line = "executed, a human acted, effect confirmed (gate_executed); \
+                attestation anchored, ledger standalone";
     assert_eq!(check(&report, "capsule").detail, line);
     assert_eq!(check(&report, "bound").outcome, Outcome::Yes);
 }

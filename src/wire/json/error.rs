@@ -75,6 +75,22 @@ pub enum Fault {
     },
 }
 
+/// Every word that `Fault::code` can give.
+pub const CODES: &[&str] = &[
+    "json-bad-escape",
+    "json-bad-number",
+    "json-bad-utf8",
+    "json-byte-order-mark",
+    "json-control-character",
+    "json-duplicate-key",
+    "json-lone-surrogate",
+    "json-too-deep",
+    "json-too-large",
+    "json-trailing-bytes",
+    "json-truncated",
+    "json-unexpected",
+];
+
 impl Fault {
     /// A stable word.
     pub fn code(&self) -> &'static str {

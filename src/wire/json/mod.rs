@@ -10,7 +10,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use error::{Error, Fault};
+pub use error::{CODES, Error, Fault};
 
 /// A JSON value.
 #[derive(Clone, Debug, Eq, PartialEq)]

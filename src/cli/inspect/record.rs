@@ -1,0 +1,55 @@
+//! What the payload of a statement records, where its profile is known.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::envelope::SignedStatement;
+use crate::profile::{self, Finding, Record};
+use crate::service::summary_json;
+
+/// The facts of a Capsule, an outcome or a capsule id, and what was noticed
+/// while reading it. The modes are those of the payload alone: a receipt
+/// counts only once `verify` has checked it.
+pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
+    let read = profile::read_payload(statement.header(), statement.payload()?);
+    if !matches!(read.record, Record::Capsule(_) | Record::CapsuleId(_) | Record::Outcome(_)) {
+        return None;
+    }
+    let mut fields = Map::new();
+    fields.insert("artefact".to_owned(), read.record.profile().into());
+    if let Json::Object(summary) = summary_json(&read.record.summary()) {
+        fields.extend(summary);
+    }
+    if let Record::Capsule(capsule) = &read.record {
+        fields.extend(capsule.class1().derived.map(|derived| {
+            let modes = json!({
+                "attestation_mode": derived.attestation.name(),
+                "effect_mode": derived.effect.name(),
+                "ledger_mode": derived.ledger.name(),
+            });
+            ("derived".to_owned(), modes)
+        }));
+    }
+    if let Record::Outcome(outcome) = &read.record {
+        fields.extend(outcome.subject().map(|sub| ("about".to_owned(), sub.into())));
+    }
+    let findings: Vec<Json> = read.findings.iter().map(finding).collect();
+    fields.insert("findings".to_owned(), findings.into());
+    Some(fields.into())
+}
+
+fn finding(finding: &Finding) -> Json {
+    json!({
+        "code": finding.code,
+        "severity": finding.severity.name(),
+        "at": finding.at,
+        "detail": finding.detail,
+    })
+}
+
+/// `warning subject_mismatch at sub: ...`
+pub(super) fn finding_line(finding: &Json) -> Option<String> {
+    let text = |name| finding.get(name).and_then(Json::as_str);
+    let at = text("at").filter(|at| !at.is_empty()).map(|at| format!(" at {at}"));
+    let at = at.unwrap_or_default();
+    Some(format!("{} {}{at}: {}", text("severity")?, text("code")?, text("detail")?))
+}

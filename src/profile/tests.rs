@@ -1,0 +1,39 @@
+//! The lists of finding codes are those of the code.
+
+use std::path::Path;
+
+use super::*;
+
+/// Called for every finding any test of the library brings about.
+pub(super) fn listed(code: &str) {
+    let known = codes().chain(capsule::LATER_CODES.iter().copied());
+    assert!(known.into_iter().any(|known| known == code), "{code} is in no list of finding codes");
+}
+
+#[test]
+fn every_listed_code_is_given_somewhere_and_stands_once() {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+    let text = ["profile", "wire/json"].map(|part| sources(&Path::new(source).join(part))).concat();
+    let all: Vec<&str> = codes().chain(capsule::LATER_CODES.iter().copied()).collect();
+    for code in &all {
+        assert!(text.contains(&format!("\"{code}\"")), "{code} is listed, but nothing gives it");
+        assert_eq!(all.iter().filter(|other| *other == code).count(), 1, "{code}");
+    }
+}
+
+/// Everything but tests and the lists themselves.
+fn sources(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && name != "tests" {
+            text += &sources(&path);
+        } else if name.ends_with(".rs") && !["tests.rs", "codes.rs"].contains(&name) {
+            let whole = std::fs::read_to_string(&path).unwrap();
+            let lists = whole.split("const CODES").nth(1).and_then(|rest| rest.split_once("];"));
+            text += lists.map_or(whole.as_str(), |(_, rest)| rest);
+        }
+    }
+    text
+}

@@ -1,0 +1,94 @@
+//! What was taken back.
+//!
+//! A record or an outcome whose effect is `reverted` names what it undoes by
+//! its chain, its external reference or its decision (5.2), an outcome also
+//! by its subject. The first of these that finds a confirmed effect counts.
+//! Nothing is guessed: what could mean several actions is called ambiguous.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::outcome::actions;
+use super::{Correlation, Entry, Oddity};
+use crate::profile::Severity;
+
+/// Every reversal, by its index, and the confirmed records it takes back.
+pub(super) fn find(
+    records: &[Entry],
+    outcomes: &[(Entry, Correlation)],
+    oddities: &mut Vec<Oddity>,
+) -> Vec<(u64, Correlation)> {
+    let mut seen = BTreeSet::new();
+    // The same record logged again takes nothing back again.
+    let records: Vec<&Entry> =
+        records.iter().filter(|r| r.record_id().is_none_or(|id| seen.insert(id))).collect();
+    let confirmed: Vec<&Entry> =
+        records.iter().copied().filter(|record| has_status(record, "confirmed")).collect();
+    let told = outcomes.iter().map(|(outcome, about)| (outcome, about.records()));
+    let mut reversals: Vec<(&Entry, &[u64])> =
+        records.into_iter().map(|record| (record, [].as_slice())).chain(told).collect();
+    reversals.retain(|(entry, _)| has_status(entry, "reverted"));
+    reversals.sort_by_key(|(entry, _)| entry.index);
+    let mut taken_back = BTreeMap::new();
+    let mut found = Vec::new();
+    for (entry, about) in reversals {
+        let correlation = of(entry, about, &confirmed);
+        oddities.extend(odd(entry, &correlation, &mut taken_back));
+        found.push((entry.index, correlation));
+    }
+    found
+}
+
+fn has_status(entry: &Entry, status: &str) -> bool {
+    entry.summary.effect_status.as_deref() == Some(status)
+}
+
+fn of(entry: &Entry, about: &[u64], confirmed: &[&Entry]) -> Correlation {
+    let own = &entry.summary;
+    let parent = own.parent.as_ref().map(|parent| &parent.record_id);
+    let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
+    let ways: [&dyn Fn(&Entry) -> bool; 4] = [
+        &|one| parent.is_some() && one.record_id() == parent,
+        &|one| about.contains(&one.index),
+        &|one| same(&own.external_ref, &one.summary.external_ref),
+        &|one| same(&own.decision_id, &one.summary.decision_id),
+    ];
+    // Another tenant's reference is another reference.
+    let fits = |one: &Entry| {
+        let other = own.operator.is_some() && own.operator != one.summary.operator;
+        one.index < entry.index && !other
+    };
+    for way in ways {
+        let fitting: Vec<&Entry> =
+            confirmed.iter().copied().filter(|one| fits(one) && way(one)).collect();
+        let found = fitting.iter().map(|one| one.index).collect();
+        match actions(&fitting) {
+            0 => {}
+            1 => return Correlation::About(found),
+            _ => return Correlation::Ambiguous(found),
+        }
+    }
+    Correlation::Nothing
+}
+
+fn odd(
+    entry: &Entry,
+    correlation: &Correlation,
+    taken_back: &mut BTreeMap<u64, u64>,
+) -> Option<Oddity> {
+    let (code, detail) = match correlation {
+        Correlation::Nothing => {
+            ("reverted_without_confirmed", "it reverts what no earlier record confirms".to_owned())
+        }
+        Correlation::Ambiguous(found) => {
+            ("reverted_ambiguous", format!("it could revert any of {found:?}, several actions"))
+        }
+        Correlation::About(found) => {
+            let earlier = found.iter().find_map(|one| taken_back.get(one).copied());
+            found.iter().for_each(|one| {
+                taken_back.entry(*one).or_insert(entry.index);
+            });
+            ("reverted_again", format!("#{} reverted the same effect earlier", earlier?))
+        }
+    };
+    Some(Oddity { index: entry.index, code, severity: Severity::Warning, detail })
+}
