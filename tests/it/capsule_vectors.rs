@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use capstan::profile::capsule::{CapsuleRecord, Class1, class1_ledger};
 use capstan::wire::digest::Digest;
-use capstan::wire::jcs::{Suite, canonical, normalise, without};
+use capstan::wire::jcs::{Suite, canonical, normalise};
 use capstan::wire::json::Json;
 
 /// The folder of Capsule vectors, if there is one here.
@@ -130,9 +130,15 @@ fn class_1() {
 fn derive(vector: &Json) -> Option<(String, String)> {
     let excluded = vector.get("exclusion_set").and_then(Json::array).unwrap_or_default();
     let excluded: Vec<&str> = excluded.iter().filter_map(Json::text).collect();
-    let value = without(vector.get("input")?, &excluded);
-    let text = canonical(&normalise(value)).ok()?;
-    Some((Suite::JcsN.digest(&value).ok()?.hex(), text))
+    let input = vector.get("input")?;
+    let value = match input.members() {
+        Some(members) => Json::object(
+            members.iter().filter(|(name, _)| !excluded.contains(&name.as_str())).cloned(),
+        ),
+        None => input.clone(),
+    };
+    let digest = Suite::JcsN.digest_without(input, &excluded).ok()?.hex();
+    Some((digest, canonical(&normalise(value)).ok()?))
 }
 
 #[test]
@@ -187,7 +193,7 @@ fn known_answers_of_jcs_n() {
 fn derived_ids_and_records_in_normal_form() {
     let Some(folder) = vectors("cpb") else { return };
     let vector = json(&folder.join("jcs-n/derived-id/01-basic-derived-id.json"));
-    let id = |payload: &Json| Suite::JcsN.digest(&without(payload, &["record_id"])).unwrap().hex();
+    let id = |payload: &Json| Suite::JcsN.digest_without(payload, &["record_id"]).unwrap().hex();
     for payload in ["full_payload", "full_payload_with_carried_id"] {
         assert_eq!(id(vector.get(payload).unwrap()), text(&vector, "/derived_id"));
     }
