@@ -16,7 +16,7 @@ use capsule::{CapsuleIdRecord, CapsuleRecord, OutcomeRecord};
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
-pub use summary::{Parent, Summary};
+pub use summary::{Parent, Span, Summary};
 
 /// The codes of findings about headers alone.
 const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"];

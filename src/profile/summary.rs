@@ -45,6 +45,18 @@ pub struct Summary {
     pub parent: Option<Parent>,
     /// Seconds after `claimed_at` at which a deferral runs out.
     pub expires_after: Option<u64>,
+    /// Records that this one says came before it, by their record ids.
+    pub predecessors: Vec<String>,
+    /// The part of a session's event chain that it holds.
+    pub session: Option<Span>,
+    /// How it relates to the world: `observe`, `counterfactual` and the rest.
+    /// A counterfactual never happened.
+    pub intervention: Option<String>,
+    /// Digest of what the record id names, where an id is only a name: the
+    /// same name over something else is equivocation.
+    pub content: Option<String>,
+    /// What may be used once.
+    pub nonce: Option<String>,
     /// Whether the profile's own checks hold; none when it has none.
     pub ok: Option<bool>,
     /// Whether parts are concealed and were not evaluated.
@@ -68,4 +80,19 @@ pub struct Parent {
     pub record_id: String,
     /// How the two relate.
     pub relation: String,
+}
+
+/// A run of consecutive events of one session.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Span {
+    /// The session.
+    pub session: String,
+    /// Sequence number of the first event.
+    pub first: u64,
+    /// Sequence number of the last event.
+    pub last: u64,
+    /// The hash that the first event follows.
+    pub previous: String,
+    /// The hash of the last event.
+    pub head: String,
 }

@@ -226,6 +226,7 @@ impl CapsuleRecord {
                 .and_then(|seconds| u64::try_from(seconds).ok()),
             ok,
             is_concealed: self.is_concealed,
+            ..Summary::default()
         }
     }
 }
