@@ -46,6 +46,7 @@ pub use clock::now;
 pub use control::{Error as ControlError, rotate};
 pub use error::{Fault, Rejected};
 pub use fsck::{Checked, Finding, fsck};
+pub use ledger::Wrong;
 pub use open::{Options, init, open};
 pub use proof::Whereabouts;
 pub use publish::keep_publishing;
@@ -53,7 +54,7 @@ pub use queue::{QueueLimits, Ticket};
 pub use rate::Buckets;
 pub use refusals::{Refused, refusals};
 pub use register::{Entry, Prepared, Registered};
-pub use replay::{Differs, ReplayOptions, Replayed, replay};
+pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
 pub use writer::{Error as CommitError, Writer};
 
 /// A running log.

@@ -41,3 +41,6 @@ mod cli;
 
 /// The verbs around the registration policy.
 mod policy;
+
+/// `capstan replay` on a log behind an address.
+mod replay;
