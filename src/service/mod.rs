@@ -53,7 +53,7 @@ pub use publish::keep_publishing;
 pub use queue::{QueueLimits, Ticket};
 pub use rate::Buckets;
 pub use refusals::{Refused, refusals};
-pub use register::{Entry, Prepared, Registered};
+pub use register::{Candidate, Entry, Prepared, Recognised, Registered};
 pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
 pub use writer::{Error as CommitError, Writer};
 

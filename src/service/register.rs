@@ -9,8 +9,8 @@ use super::{Fault, Rejected, Rules, Service, Snapshot, now};
 use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
 use crate::log::LeafIndex;
 use crate::policy::{Admitted, Decision};
-use crate::profile;
-use crate::store::Terms;
+use crate::profile::{self, Read, Summary};
+use crate::store::{Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
 
 /// A statement with its place in the log.
@@ -41,6 +41,43 @@ pub enum Prepared {
     Queued(Ticket),
 }
 
+/// How far a statement comes by itself, without a word of the log before it.
+pub enum Recognised {
+    /// It was logged before; here is its receipt.
+    Known(Box<Registered>),
+    /// It is authentic and new.
+    New(Box<Candidate>),
+}
+
+/// An authentic statement that was read and not yet decided about.
+pub struct Candidate {
+    /// Those it was authenticated under, which must also decide.
+    rules: Arc<Rules>,
+    authentic: Authentic,
+    read: Read,
+    summary: Summary,
+    terms: Terms,
+}
+
+impl Candidate {
+    fn new(rules: Arc<Rules>, authentic: Authentic) -> Self {
+        let read = profile::read(&authentic);
+        let summary = read.record.summary();
+        let terms = Terms::of(authentic.statement().header(), &read.record, &summary);
+        Self { rules, authentic, read, summary, terms }
+    }
+
+    /// Under which terms earlier statements can change the decision about it.
+    pub fn names(&self) -> impl Iterator<Item = Term> + '_ {
+        fact_terms(&self.summary)
+    }
+
+    /// By which terms it can change the decision about later ones.
+    pub fn tells(&self) -> impl Iterator<Item = &Term> {
+        self.terms.telling()
+    }
+}
+
 impl Service {
     /// Takes a statement all the way to its receipt.
     pub async fn register(&self, bytes: Vec<u8>) -> Result<Registered, Rejected> {
@@ -52,6 +89,14 @@ impl Service {
 
     /// Everything up to the queue: authenticate, recognise, read, decide.
     pub async fn prepare(&self, bytes: Vec<u8>) -> Result<Prepared, Rejected> {
+        match self.recognise(bytes).await? {
+            Recognised::Known(registered) => Ok(Prepared::Known(registered)),
+            Recognised::New(candidate) => self.enqueue(*candidate),
+        }
+    }
+
+    /// Authenticates a statement, and reads it if it is new.
+    pub async fn recognise(&self, bytes: Vec<u8>) -> Result<Recognised, Rejected> {
         self.refuse_read_only()?;
         self.refuse_oversize(&bytes)?;
         let statement = SignedStatement::parse(bytes)?;
@@ -66,10 +111,16 @@ impl Service {
             && self.head().size.contains(index)
         {
             let entry = Entry { id: authentic.id(), index };
-            return Ok(Prepared::Known(Box::new(self.again(entry)?)));
+            return Ok(Recognised::Known(Box::new(self.again(entry)?)));
         }
         self.check_issuer_rate(&rules, &authentic)?;
-        let (admitted, basis) = self.decide(&rules, authentic)?;
+        Ok(Recognised::New(Box::new(Candidate::new(rules, authentic))))
+    }
+
+    /// Decides by what the log says now, and puts what is admitted in the
+    /// queue.
+    pub fn enqueue(&self, candidate: Candidate) -> Result<Prepared, Rejected> {
+        let (admitted, basis) = self.decide(candidate)?;
         Ok(Prepared::Queued(self.queue.push(admitted, basis)?))
     }
 
@@ -86,7 +137,7 @@ impl Service {
                 let resolved = resolved_before(again.issuer());
                 let statement = again.statement().clone();
                 let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
-                let (admitted, basis) = self.decide(&rules, authentic)?;
+                let (admitted, basis) = self.decide(Candidate::new(rules, authentic))?;
                 ticket = self.queue.push(admitted, basis)?;
                 continue;
             };
@@ -127,15 +178,13 @@ impl Service {
         verified.map(|_| receipt)
     }
 
-    /// Reads the statement, asks the log about what it names, and lets the
-    /// policy decide.
-    fn decide(&self, rules: &Rules, authentic: Authentic) -> Result<(Admitted, Basis), Rejected> {
+    /// Asks the log about what the statement names, and lets the policy
+    /// decide.
+    fn decide(&self, candidate: Candidate) -> Result<(Admitted, Basis), Rejected> {
         // Before the lookup: whatever is logged from here on may change it.
         let size = self.head().size;
-        let read = profile::read(&authentic);
-        let summary = read.record.summary();
+        let Candidate { rules, authentic, read, summary, terms } = candidate;
         let facts = self.store.facts(&summary, &authentic.id()).map_err(Fault::from)?;
-        let terms = Terms::of(authentic.statement().header(), &read.record, &summary);
         let about = About::of(&authentic);
         match rules.policy.decide(authentic, &read, &facts) {
             Decision::Admit(admitted) => {
