@@ -3,6 +3,9 @@
 //! Every question has a bound on the rows it may touch; an answer that hit
 //! it says so.
 
+#[cfg(test)]
+mod tests;
+
 use super::index::{Field, Term, Terms};
 use super::{Error, Store};
 use crate::envelope::{SignedStatement, StatementId};

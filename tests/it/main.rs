@@ -27,6 +27,9 @@ mod api;
 /// Search, stories and open items over HTTP, and the index behind them.
 mod api_v1;
 
+/// The verbs that find things again, on a log that rests.
+mod search;
+
 /// What agents did, each ending registered over HTTP and proven offline.
 mod actions;
 
