@@ -22,7 +22,7 @@ mod refusals;
 mod register;
 mod replay;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod writer;
 
 use std::sync::atomic::AtomicBool;

@@ -30,6 +30,9 @@ mod api_v1;
 /// The verbs that find things again, on a log that rests.
 mod search;
 
+/// HTTPS without a proxy in front.
+mod tls;
+
 /// What agents did, each ending registered over HTTP and proven offline.
 mod actions;
 
