@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::entries::{Answer, counted, finished};
 use super::problem::{Problem, RequestId};
 use super::{App, body};
-use crate::service::{Prepared, Recognised, Rejected};
+use crate::service::{Fault, Prepared, Recognised, Rejected};
 use crate::store::Term;
 use crate::wire::cbor;
 
@@ -33,9 +33,18 @@ struct Item {
     recognised: Result<Recognised, Rejected>,
     /// Earlier statements of the batch that say something about what this one
     /// names. They are logged, or refused, before it is decided.
-    after: Vec<watch::Receiver<()>>,
+    after: Vec<watch::Receiver<Fate>>,
     /// Dropped when this one is through.
-    done: watch::Sender<()>,
+    done: watch::Sender<Fate>,
+}
+
+/// What later statements have to know about this one.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    /// The log knows it, or never will.
+    Decided,
+    /// It may be logged later: whatever rests on it cannot be decided now.
+    Open,
 }
 
 /// `POST /entries/batch`
@@ -84,7 +93,7 @@ async fn recognise(app: &App, chunk: Vec<Vec<u8>>) -> Vec<Item> {
     for bytes in chunk {
         let started = Instant::now();
         let recognised = app.service.recognise(bytes).await;
-        let (after, done) = (Vec::new(), watch::Sender::new(()));
+        let (after, done) = (Vec::new(), watch::Sender::new(Fate::Decided));
         items.push(Item { started, recognised, after, done });
     }
     items
@@ -94,7 +103,7 @@ async fn recognise(app: &App, chunk: Vec<Vec<u8>>) -> Vec<Item> {
 /// a parent before its child, and what names the same record in the order of
 /// the request. The last one under a term is enough, it waits for those
 /// before it.
-fn take_turn(item: &mut Item, told: &mut HashMap<Term, watch::Receiver<()>>) {
+fn take_turn(item: &mut Item, told: &mut HashMap<Term, watch::Receiver<Fate>>) {
     let Ok(Recognised::New(candidate)) = &item.recognised else { return };
     item.after = candidate.names().filter_map(|term| told.get(&term).cloned()).collect();
     for term in candidate.tells() {
@@ -115,20 +124,36 @@ async fn register_chunk(app: &App, chunk: Vec<Item>, request_id: &str) -> Vec<u8
 
 async fn answer(app: &App, item: Item) -> Result<Answer, Problem> {
     let Item { started, recognised, after, done } = item;
-    for mut earlier in after {
-        // Nothing is ever sent: it ends when the other side is dropped.
-        while earlier.changed().await.is_ok() {}
-    }
-    let prepared = recognised.and_then(|recognised| match recognised {
-        Recognised::Known(registered) => Ok(Prepared::Known(registered)),
-        Recognised::New(candidate) => app.service.enqueue(*candidate),
-    });
-    let outcome = match prepared {
+    let outcome = match enqueue(app, recognised, after).await {
         Ok(prepared) => finished(app, prepared).await,
         Err(rejected) => Err(rejected),
     };
+    if matches!(outcome, Ok(Answer::Pending(_)) | Err(Rejected::Fault(_))) {
+        done.send_replace(Fate::Open);
+    }
     drop(done);
     counted(app, started, outcome)
+}
+
+/// Waits for the earlier statements, then for nothing.
+async fn enqueue(
+    app: &App,
+    recognised: Result<Recognised, Rejected>,
+    after: Vec<watch::Receiver<Fate>>,
+) -> Result<Prepared, Rejected> {
+    let candidate = match recognised? {
+        Recognised::Known(registered) => return Ok(Prepared::Known(registered)),
+        Recognised::New(candidate) => candidate,
+    };
+    let waiting = after.len();
+    for mut earlier in after {
+        // It ends when the other side is dropped.
+        while earlier.changed().await.is_ok() {}
+        if *earlier.borrow() == Fate::Open {
+            return Err(Fault::Busy { waiting }.into());
+        }
+    }
+    app.service.enqueue(*candidate)
 }
 
 fn encode(out: &mut Vec<u8>, answer: Result<Answer, Problem>, request_id: &str) {

@@ -10,8 +10,13 @@ use axum::http::{Request, Response};
 use tower::ServiceExt as _;
 
 use super::*;
+use crate::envelope::fixture::ed25519;
+use crate::envelope::{Draft, seal_with_claims};
+use crate::profile::capsule::{self, Action, ActionKind};
 use crate::service::tests::{OPEN, hold_writer, log_with, options, statement};
 use crate::service::{Options, QueueLimits};
+use crate::wire::cbor::{Value, split_sequence};
+use crate::wire::time::UnixSeconds;
 
 struct Log {
     _outside: tempfile::TempDir,
@@ -85,6 +90,47 @@ async fn past_the_deadline_is_202_and_pending_until_it_is_committed() {
     for path in [&entry, &again, &format!("{entry}/statement")] {
         assert_eq!(log.status("GET", path, Body::empty()).await, 200, "{path}");
     }
+}
+
+/// Two statements of one record: the second rests on the first.
+fn one_record_twice() -> Vec<u8> {
+    let action = Action {
+        action_id: "pay-1".to_owned(),
+        kind: ActionKind::Fyi,
+        operator: "acme".to_owned(),
+        developer: "https://agent.example".to_owned(),
+        timestamp: UnixSeconds::new(1_780_000_000),
+        disposition: None,
+        effect: None,
+        constraints: Vec::new(),
+        model_attestation: None,
+        supersedes: None,
+    };
+    let made = action.produce().unwrap();
+    let draft = Draft {
+        content_type: capsule::CONTENT_TYPE,
+        issuer: &made.issuer,
+        subject: &made.subject,
+        issued_at: None,
+        payload: &made.payload,
+    };
+    let sealed = || seal_with_claims(&draft, &made.claims, &ed25519()).unwrap();
+    [sealed(), sealed()].concat()
+}
+
+/// While nobody knows what becomes of the first, nobody refuses the second.
+#[tokio::test]
+async fn what_rests_on_a_pending_statement_is_asked_to_come_again() {
+    let log = Log::new(ROOMY, |options| options.deadline = Duration::ZERO);
+    let release = hold_writer(&log.service).await;
+    let request = Request::post("/entries/batch").header("content-type", "application/cbor-seq");
+    let request = request.body(Body::from(one_record_twice())).unwrap();
+    let answer = log.router.clone().oneshot(request).await.unwrap();
+    let bytes = axum::body::to_bytes(answer.into_body(), 100_000).await.unwrap();
+    let answers = split_sequence(&bytes, 2).unwrap();
+    let status = |answer: &&[u8]| Value::read(answer).unwrap().array().unwrap()[0].int().unwrap();
+    assert_eq!(answers.iter().map(status).collect::<Vec<u16>>(), [202, 503]);
+    drop(release);
 }
 
 /// A body of which nothing ever arrives.
