@@ -114,10 +114,20 @@ pub(super) async fn finished(app: &App, prepared: Prepared) -> Result<Answer, Re
         Prepared::Known(registered) => return Ok(Answer::Registered(registered)),
         Prepared::Queued(ticket) => ticket,
     };
-    let id = ticket.id();
-    match tokio::time::timeout(app.options.deadline, app.service.finish(ticket)).await {
+    let (id, service) = (ticket.id(), app.service.clone());
+    let mut finish = Box::pin(async move { service.finish(ticket).await });
+    match tokio::time::timeout(app.options.deadline, &mut finish).await {
         Ok(finished) => finished.map(|done| Answer::Registered(Box::new(done))),
-        Err(_) => Ok(Answer::Pending(id)),
+        Err(_) => {
+            // A statement that the writer sends back to be decided again has
+            // somebody to do so, also after its client was told to wait.
+            tokio::spawn(async move {
+                if let Err(rejected) = finish.await {
+                    tracing::warn!(%id, code = rejected.code(), reason = %rejected, "accepted, then not registered");
+                }
+            });
+            Ok(Answer::Pending(id))
+        }
     }
 }
 
