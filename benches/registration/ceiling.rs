@@ -32,6 +32,15 @@ pub(crate) fn es256_verify_rate(scale: usize) -> f64 {
     (0..2 * scale).map(|_| round()).fold(0.0, f64::max)
 }
 
+/// The same on all cores at once: less than the sum where cores share what
+/// they are made of.
+pub(crate) fn es256_verify_rate_together(scale: usize, cores: usize) -> f64 {
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..cores).map(|_| scope.spawn(|| es256_verify_rate(scale))).collect();
+        all.into_iter().map(|one| one.join().expect("a rate")).sum()
+    })
+}
+
 /// The median of overwriting 2 KiB inside a file that has its blocks already
 /// and syncing the data: what one commit costs the disk at least.
 pub(crate) fn fsync_p50_ms(rounds: usize) -> f64 {

@@ -56,11 +56,9 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let before = remembered(&path)?;
     let note = client.fetch_text("checkpoint").await?;
     let signed = SignedCheckpoint::parse(&note)?;
-    let (key, key_from) = key_of(&client, &trust, (&signed, before.as_ref())).await?;
-    let now = signed.verify(&key).map_err(|e| {
-        let what = format!("the checkpoint is not signed by the log's key ({key_from}): {e}");
-        Stop::no(e.code(), what)
-    })?;
+    let first_key = before.as_ref().map(|before| before.key.as_str());
+    let (key, key_from) = key_of(&client, &trust, (signed.origin(), first_key)).await?;
+    let now = verified(&signed, (&key, key_from))?;
     let old = before.as_ref().map(|state| older(state, &key)).transpose()?;
     let frontier = compare(&client, &now, (old.as_ref(), before.as_ref(), &note), out).await?;
     let state = Remembered { key: key.to_string(), note, frontier: text::hex(&frontier.encode()) };
@@ -88,21 +86,32 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
 
 /// The key that must have signed: the user's, the one from the first time,
 /// or, the first time, the one the log gives.
-async fn key_of(
+pub(super) async fn key_of(
     client: &Client,
     trust: &TrustAnchors,
-    (note, before): (&SignedCheckpoint, Option<&Remembered>),
+    (origin, first_key): (&str, Option<&str>),
 ) -> anyhow::Result<(VerifierKey, &'static str)> {
     let trusted = trust.logs().iter().filter_map(|log| log.checkpoint.as_deref());
     let trusted = trusted.filter_map(|vkey| VerifierKey::parse(vkey).ok());
-    if let Some(key) = trusted.into_iter().find(|key| key.name() == note.origin()) {
+    if let Some(key) = trusted.into_iter().find(|key| key.name() == origin) {
         return Ok((key, "from the trust file"));
     }
-    if let Some(before) = before {
-        return Ok((VerifierKey::parse(&before.key)?, "remembered from the first audit"));
+    if let Some(key) = first_key {
+        return Ok((VerifierKey::parse(key)?, "remembered from the first audit"));
     }
     let offered = client.fetch_text("checkpoint/key").await?;
     Ok((VerifierKey::parse(offered.trim())?, "given by the log itself, remembered from now on"))
+}
+
+/// The checkpoint, if the key has signed it.
+pub(super) fn verified(
+    note: &SignedCheckpoint,
+    (key, key_from): (&VerifierKey, &str),
+) -> Result<Checkpoint, Stop> {
+    note.verify(key).map_err(|e| {
+        let what = format!("the checkpoint is not signed by the log's key ({key_from}): {e}");
+        Stop::no(e.code(), what)
+    })
 }
 
 /// Recomputes the root from the leaves the log serves, on top of the tree we

@@ -156,7 +156,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Prove(args) => on_network(prove::run(&args, out)),
         Verb::Record(args) => on_network(outbox::record(&args, out)),
         Verb::Register(args) => on_network(register::run(&args, out)),
-        Verb::Replay(args) => replay::run(&args, out),
+        Verb::Replay(args) => on_network(replay::run(&args, out)),
         Verb::Reindex(args) => reindex::run(&args, out),
         Verb::Seal(args) => seal::run(&args, out),
         Verb::Serve(args) => on_network(serve::run(&args, out)),

@@ -1,31 +1,52 @@
 //! `capstan replay`: every decision of a log, made again from the log alone.
 
-use std::path::PathBuf;
+mod remote;
+
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::output::Out;
-use super::{Answer, broken_store};
-use crate::service::{self, Differs, ReplayOptions};
+use super::{Answer, Stop, broken_store};
+use crate::service::{self, Differs, ReplayOptions, Replayed};
 use crate::wire::text::grouped;
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: capstan replay --data /var/lib/capstan")]
+#[command(after_help = "Example: capstan replay --url http://127.0.0.1:8787")]
+#[group(id = "source", required = true, multiple = false, args = ["data", "url"])]
 pub(super) struct Args {
     /// Data directory of a log that is not running
     #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    data: Option<PathBuf>,
+    /// Address of a log; everything it shows must be what its checkpoint covers
+    #[arg(long)]
+    url: Option<String>,
+    /// Whom to believe about the checkpoint [default: as for `verify`, then the log itself]
+    #[arg(long, value_name = "FILE", conflicts_with = "data")]
+    trust: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let bar = out.progress(u64::MAX, "replaying");
+pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let options = ReplayOptions { first_only: true, ..ReplayOptions::default() };
-    let replayed = service::replay(&args.data, options, &mut |done, total| {
+    let replayed = match (&args.url, &args.data) {
+        (Some(url), _) => remote::replay((url, args.trust.as_deref()), options, out).await?,
+        (None, Some(data)) => local(data, options, out)?,
+        (None, None) => return Err(Stop::failed("usage", "--url or --data is missing").into()),
+    };
+    report(&replayed, out)
+}
+
+fn local(data: &Path, options: ReplayOptions, out: &Out) -> anyhow::Result<Replayed> {
+    let bar = out.progress(u64::MAX, "replaying");
+    let replayed = service::replay(data, options, &mut |done, total| {
         bar.set_length(total);
         bar.set_position(done);
     });
     bar.finish_and_clear();
-    let replayed = replayed.map_err(|e| broken_store(e, &args.data))?;
+    replayed.map_err(|e| broken_store(e, data))
+}
+
+fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Answer> {
     let first = replayed.differs.first();
     let text = match first {
         None => format!("yes  {} entries decided again, all the same", grouped(replayed.decided)),

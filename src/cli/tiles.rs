@@ -47,7 +47,10 @@ pub(super) async fn grow(
 }
 
 /// Fetches some tiles at once; gives them in order.
-async fn fetch(client: &Client, tiles: &[TileId]) -> anyhow::Result<Vec<(TileId, Vec<Digest>)>> {
+pub(super) async fn fetch(
+    client: &Client,
+    tiles: &[TileId],
+) -> anyhow::Result<Vec<(TileId, Vec<Digest>)>> {
     let mut running = JoinSet::new();
     for tile in tiles.iter().copied() {
         let client = client.clone();

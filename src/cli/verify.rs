@@ -13,7 +13,7 @@ use crate::envelope::SignedStatement;
 use crate::profile::capsule::{self, Manifest};
 use crate::service::now;
 use crate::trust::{TrustAnchors, TrustedLog};
-use crate::verify::{ANY_LOG, Evidence, Report, verify};
+use crate::verify::{ANY_LOG, Check, Evidence, Report, verify};
 use crate::wire::digest::Digest;
 use crate::wire::text;
 
@@ -49,12 +49,19 @@ pub(super) struct Args {
     evidence: Option<PathBuf>,
 }
 
+/// The tree that a consistency receipt must have grown from.
+struct Older {
+    root: Digest,
+    /// Who stands behind it; a root the user gave needs nobody.
+    published: Option<Check>,
+}
+
 /// What stays the same for every file.
 struct Context {
     trust: TrustAnchors,
     statement: Option<Vec<u8>>,
     payload: Option<Vec<u8>>,
-    older: Option<Digest>,
+    older: Option<Older>,
     issuer_key: Option<crate::key::PublicKey>,
     manifest: Option<(Manifest, Vec<capsule::Evidence>)>,
 }
@@ -79,10 +86,10 @@ fn context(args: &Args) -> anyhow::Result<Context> {
     }
     let read = |path: &Option<PathBuf>| path.as_deref().map(files::read).transpose();
     Ok(Context {
+        older: args.older.as_deref().map(|given| older(given, &trust)).transpose()?,
         trust,
         statement: read(&args.statement)?,
         payload: read(&args.payload)?,
-        older: args.older.as_deref().map(older_root).transpose()?,
         issuer_key: args.issuer_key.as_deref().map(files::public_key).transpose()?,
         manifest: match (&args.manifest, &args.evidence) {
             (Some(manifest), Some(folder)) => Some((manifest_at(manifest)?, evidence(folder)?)),
@@ -109,18 +116,25 @@ fn evidence(folder: &Path) -> anyhow::Result<Vec<capsule::Evidence>> {
     paths.iter().map(file).collect()
 }
 
-/// `SIZE:ROOT`, or the root in a checkpoint the user holds.
-fn older_root(given: &str) -> anyhow::Result<Digest> {
+/// `SIZE:ROOT`, or a checkpoint the user holds, with the word of its log.
+fn older(given: &str, trust: &TrustAnchors) -> anyhow::Result<Older> {
     if let Some((size, root)) = given.split_once(':')
         && size.parse::<u64>().is_ok()
     {
         let root = Digest::from_hex(&root.to_lowercase());
-        return root.ok_or_else(|| Stop::failed("usage", "ROOT has 64 hex digits").into());
+        let root = root.ok_or_else(|| Stop::failed("usage", "ROOT has 64 hex digits"))?;
+        return Ok(Older { root, published: None });
     }
     let note = files::read_text(Path::new(given))?;
     SignedCheckpoint::parse(&note).with_context(|| given.to_owned())?;
     let root = note.lines().nth(2).and_then(text::from_base64);
-    root.and_then(|root| Digest::from_slice(&root)).context("the checkpoint has no root")
+    let root = root.and_then(|root| Digest::from_slice(&root));
+    let evidence = Evidence { trust, now: now(), statement: None, payload: None, older: None };
+    let published = verify(note.as_bytes(), &evidence).checks.into_iter().next();
+    Ok(Older {
+        root: root.context("the checkpoint has no root")?,
+        published: published.map(|check| Check { name: "older", ..check }),
+    })
 }
 
 fn one(file: &Path, context: &Context) -> FileReport {
@@ -144,9 +158,14 @@ fn judge(bytes: &[u8], context: &Context) -> Report {
         now: now(),
         statement: context.statement.as_deref(),
         payload: context.payload.as_deref(),
-        older: context.older,
+        older: context.older.as_ref().map(|older| older.root),
     };
-    let report = verify(bytes, &evidence);
+    let mut report = verify(bytes, &evidence);
+    // Growth from a tree that nobody we believe has signed shows nothing.
+    if report.artefact == "consistency receipt" {
+        let published = context.older.as_ref().and_then(|older| older.published.clone());
+        report.checks.extend(published);
+    }
     match &context.manifest {
         Some((manifest, evidence)) => report.with_manifest(manifest, evidence),
         None => report,

@@ -72,9 +72,21 @@ pub(super) enum Answer {
 }
 
 /// Registers one statement, waits as long as the deadline allows, counts.
-pub(super) async fn answer(app: &App, bytes: Vec<u8>) -> Result<Answer, Problem> {
+async fn answer(app: &App, bytes: Vec<u8>) -> Result<Answer, Problem> {
     let started = Instant::now();
-    let outcome = registered(app, bytes).await;
+    let outcome = match app.service.prepare(bytes).await {
+        Ok(prepared) => finished(app, prepared).await,
+        Err(rejected) => Err(rejected),
+    };
+    counted(app, started, outcome)
+}
+
+/// Counts how a registration ended, and says it in the log.
+pub(super) fn counted(
+    app: &App,
+    started: Instant,
+    outcome: Result<Answer, Rejected>,
+) -> Result<Answer, Problem> {
     let seconds = started.elapsed().as_secs_f64();
     let (counted, code) = match &outcome {
         Ok(Answer::Registered(done)) if done.known => (Outcome::Known, "ok"),
@@ -96,15 +108,26 @@ pub(super) async fn answer(app: &App, bytes: Vec<u8>) -> Result<Answer, Problem>
     outcome.map_err(Problem::from)
 }
 
-async fn registered(app: &App, bytes: Vec<u8>) -> Result<Answer, Rejected> {
-    let ticket = match app.service.prepare(bytes).await? {
+/// Waits for the receipt as long as the deadline allows.
+pub(super) async fn finished(app: &App, prepared: Prepared) -> Result<Answer, Rejected> {
+    let ticket = match prepared {
         Prepared::Known(registered) => return Ok(Answer::Registered(registered)),
         Prepared::Queued(ticket) => ticket,
     };
-    let id = ticket.id();
-    match tokio::time::timeout(app.options.deadline, app.service.finish(ticket)).await {
+    let (id, service) = (ticket.id(), app.service.clone());
+    let mut finish = Box::pin(async move { service.finish(ticket).await });
+    match tokio::time::timeout(app.options.deadline, &mut finish).await {
         Ok(finished) => finished.map(|done| Answer::Registered(Box::new(done))),
-        Err(_) => Ok(Answer::Pending(id)),
+        Err(_) => {
+            // A statement that the writer sends back to be decided again has
+            // somebody to do so, also after its client was told to wait.
+            tokio::spawn(async move {
+                if let Err(rejected) = finish.await {
+                    tracing::warn!(%id, code = rejected.code(), reason = %rejected, "accepted, then not registered");
+                }
+            });
+            Ok(Answer::Pending(id))
+        }
     }
 }
 

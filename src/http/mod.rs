@@ -19,6 +19,8 @@ mod routes;
 mod search_routes;
 mod serve;
 mod statements;
+#[cfg(test)]
+mod tests;
 
 use std::net::IpAddr;
 use std::sync::Arc;

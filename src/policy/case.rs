@@ -2,7 +2,6 @@
 //! before it.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 
 use super::Facts;
 use crate::envelope::{Authentic, Header};
@@ -14,8 +13,6 @@ pub(super) struct Case<'a> {
     pub(super) statement: &'a Authentic,
     pub(super) read: &'a Read,
     pub(super) facts: &'a Facts,
-    /// Made when the first condition asks: most policies never do.
-    summary: OnceCell<Summary>,
 }
 
 /// A value some condition looks at; none when the statement does not say.
@@ -23,15 +20,15 @@ pub(super) type Seen<'a> = Option<Cow<'a, str>>;
 
 impl<'a> Case<'a> {
     pub(super) fn new(statement: &'a Authentic, read: &'a Read, facts: &'a Facts) -> Self {
-        Self { statement, read, facts, summary: OnceCell::new() }
+        Self { statement, read, facts }
     }
 
     pub(super) fn header(&self) -> &'a Header {
         self.statement.statement().header()
     }
 
-    pub(super) fn summary(&self) -> &Summary {
-        self.summary.get_or_init(|| self.read.record.summary())
+    pub(super) fn summary(&self) -> &'a Summary {
+        &self.read.summary
     }
 
     /// The severity of the worst finding, `none` without any.

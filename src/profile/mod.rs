@@ -77,6 +77,14 @@ pub struct Read {
     pub record: Record,
     /// What we noticed, in the order of the checks.
     pub findings: Vec<Finding>,
+    /// The record in the words all profiles share.
+    pub summary: Summary,
+}
+
+impl Read {
+    fn new(record: Record, findings: Vec<Finding>) -> Self {
+        Self { summary: record.summary(), record, findings }
+    }
 }
 
 /// Reads the payload of an authentic statement.
@@ -92,10 +100,10 @@ pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
     let Some(content_type) = &header.content_type else {
         let detail = "nothing says how to read the payload";
         let finding = Finding::new(Severity::Info, "content-type-missing", "label 3", detail);
-        return Read { record: Record::Opaque, findings: vec![finding] };
+        return Read::new(Record::Opaque, vec![finding]);
     };
     let ContentType::Media(name) = content_type else {
-        return Read { record: Record::Opaque, findings: Vec::new() };
+        return Read::new(Record::Opaque, Vec::new());
     };
     let (record, findings) = match name.as_str() {
         capsule::CONTENT_TYPE => {
@@ -115,7 +123,7 @@ pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
             (control.map_or(Record::Opaque, Record::Control), Vec::new())
         }
     };
-    Read { record, findings }
+    Read::new(record, findings)
 }
 
 fn hash(envelope: &HashEnvelope) -> Read {
@@ -123,5 +131,5 @@ fn hash(envelope: &HashEnvelope) -> Read {
         let detail = format!("hash algorithm {} has no length we could check", envelope.algorithm);
         Finding::new(Severity::Info, "hash-algorithm-unknown", "label 258", detail)
     });
-    Read { record: Record::Hash(envelope.clone()), findings: unknown.into_iter().collect() }
+    Read::new(Record::Hash(envelope.clone()), unknown.into_iter().collect())
 }

@@ -61,7 +61,7 @@ impl Service {
             let damaged = |_| Error::StatementDamaged { index: at };
             let statement = SignedStatement::parse_any_size(canonical).map_err(damaged)?;
             let payload = statement.payload().unwrap_or_default();
-            let summary = profile::read_payload(statement.header(), payload).record.summary();
+            let summary = profile::read_payload(statement.header(), payload).summary;
             let Some(parent) = summary.parent else { break };
             let before = TreeSize::new(at.get());
             let value = (Field::RecordId, parent.record_id.as_str());

@@ -14,9 +14,11 @@ use crate::envelope::{SignedStatement, StatementId};
 use crate::log::LeafIndex;
 use crate::profile;
 use crate::profile::capsule::OPEN;
-use crate::store::{self, DataDir, Field, Page, Query, Store};
+use crate::store::{self, DataDir, Field, Page, Query, Store, Stored};
 use crate::story::{self, Story};
+use crate::wire::cbor::Value as Cbor;
 use crate::wire::digest::Digest;
+use crate::wire::text;
 
 /// Statements that one story is made of, at most.
 const STORY_MAX: usize = 500;
@@ -40,16 +42,15 @@ impl Service {
     /// Statements that have everything asked for, newest first.
     pub fn search(&self, query: &Query) -> Result<Value, Fault> {
         let page = self.store.search(query, self.head().size)?;
-        let found = page.found.iter().map(|index| Ok(entry_json(&self.told(*index)?)));
+        let found = page.found.iter().map(|index| Ok(listed(*index, &self.logged(*index)?)));
         let statements = found.collect::<Result<Vec<Value>, Fault>>()?;
         Ok(self.page(("statements", statements), &page))
     }
 
     /// One statement with everything its record says.
     pub fn show(&self, index: LeafIndex) -> Result<Value, Fault> {
-        let entry = self.told(index)?;
-        let (_, statement) = self.logged(index)?;
-        let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
+        let logged = self.logged(index)?;
+        let (header, payload) = (logged.1.header(), logged.1.payload().unwrap_or_default());
         let findings = profile::read_payload(header, payload).findings;
         let finding = |f: &profile::Finding| {
             json!({
@@ -57,7 +58,7 @@ impl Service {
                 "check": f.check, "gating": f.gating,
             })
         };
-        let mut object = entry_json(&entry);
+        let mut object = listed(index, &logged);
         if let Some(fields) = object.as_object_mut() {
             fields.insert("findings".to_owned(), findings.iter().map(finding).collect());
             fields.insert("tree_size".to_owned(), json!(self.head().size.get()));
@@ -171,26 +172,41 @@ impl Service {
 
     /// The facts of the statement at an index.
     pub(super) fn told(&self, index: LeafIndex) -> Result<story::Entry, Fault> {
-        let (stored, statement) = self.logged(index)?;
-        let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
-        let record = profile::read_payload(header, payload).record;
-        Ok(story::Entry {
-            index: index.get(),
-            id: StatementId::of_canonical(&stored.canonical),
-            issuer: header.claims.issuer.clone().unwrap_or_default(),
-            subject: header.claims.subject.clone().unwrap_or_default(),
-            time: stored.time,
-            profile: record.profile(),
-            summary: record.summary(),
-        })
+        Ok(facts_of(index, &self.logged(index)?))
     }
 
-    fn logged(&self, index: LeafIndex) -> Result<(store::Stored, SignedStatement), Fault> {
+    fn logged(&self, index: LeafIndex) -> Result<(Stored, SignedStatement), Fault> {
         let stored = self.stored(index)?;
         let statement = SignedStatement::parse_any_size(stored.canonical.clone());
         let statement = statement.map_err(|_| store::Error::StatementDamaged { index })?;
         Ok((stored, statement))
     }
+}
+
+fn facts_of(index: LeafIndex, (stored, statement): &(Stored, SignedStatement)) -> story::Entry {
+    let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
+    let read = profile::read_payload(header, payload);
+    story::Entry {
+        index: index.get(),
+        id: StatementId::of_canonical(&stored.canonical),
+        issuer: header.claims.issuer.clone().unwrap_or_default(),
+        subject: header.claims.subject.clone().unwrap_or_default(),
+        time: stored.time,
+        profile: read.record.profile(),
+        summary: read.summary,
+    }
+}
+
+/// The facts, and what an auditor needs besides the statement to authenticate
+/// it again: only when there is something.
+fn listed(index: LeafIndex, logged: &(Stored, SignedStatement)) -> Value {
+    let mut object = entry_json(&facts_of(index, logged));
+    let collateral = &logged.0.collateral;
+    let holds_something = Cbor::read(collateral).is_ok_and(|map| map != Cbor::Map(Vec::new()));
+    if let (Some(fields), true) = (object.as_object_mut(), holds_something) {
+        fields.insert("collateral".to_owned(), json!(text::base64(collateral)));
+    }
+    object
 }
 
 /// A field, its value, and the operator whose statements are meant where the

@@ -6,13 +6,21 @@ use crate::envelope::{Authentic, Resolved, SIGN1_TAG, SignedStatement};
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
 use crate::policy::{Decision, Facts, Memory, Policy};
-use crate::profile::{self, Control};
+use crate::profile::{self, Control, Read};
 use crate::store::Stored;
 use crate::trust::TrustAnchors;
 use crate::wire::cbor::{self, Value};
 
 /// What is wrong with one statement: a stable word and a sentence.
-type Wrong = (&'static str, String);
+pub type Wrong = (&'static str, String);
+
+/// What a statement shows without the log before it, but for whom the log
+/// believes: signatures take nearly all the time of a walk, and nothing stops
+/// several from being looked at beside each other.
+pub(super) struct Seen {
+    read: Read,
+    authentic: Result<Authentic, Wrong>,
+}
 
 /// The rules in force at one index.
 pub(super) struct Ledger {
@@ -59,13 +67,27 @@ impl Ledger {
         statement: &SignedStatement,
         stored: &Stored,
     ) -> Vec<Wrong> {
-        let own = statement.header().claims.issuer.as_deref() == Some(self.issuer.as_str());
-        let control = control_of(statement).filter(|_| own);
-        let outcome = match control {
+        let outcome = match self.control(statement) {
             Some(control) => self.govern(index, control, statement, stored),
-            None => self.admit(statement, stored),
+            None => self.admit(statement, self.look(statement, stored)),
         };
         outcome.err().into_iter().collect()
+    }
+
+    /// The kind of control statement this is, if it is one of the log's own:
+    /// only these change the rules.
+    pub(super) fn control(&self, statement: &SignedStatement) -> Option<Control> {
+        let own = statement.header().claims.issuer.as_deref() == Some(self.issuer.as_str());
+        control_of(statement).filter(|_| own)
+    }
+
+    /// Looks at a statement by the trust in force now.
+    pub(super) fn look(&self, statement: &SignedStatement, stored: &Stored) -> Seen {
+        let payload = statement.payload().unwrap_or_default();
+        Seen {
+            read: profile::read_payload(statement.header(), payload),
+            authentic: authenticate(statement, stored, &self.trust),
+        }
     }
 
     /// Where the last control statement of a kind stands.
@@ -80,14 +102,14 @@ impl Ledger {
         Some(format!("{} keys have no succession, {} first", self.coming.len(), next.id()))
     }
 
-    fn admit(&mut self, statement: &SignedStatement, stored: &Stored) -> Result<(), Wrong> {
-        let header = statement.header();
-        let read = profile::read_payload(header, statement.payload().unwrap_or_default());
-        let summary = read.record.summary();
-        let Ok(facts) = Facts::look_up(&summary, &self.memory);
-        let issuer = header.claims.issuer.as_deref().unwrap_or_default();
-        self.memory.hear(issuer, &read.record, &summary);
-        let authentic = authenticate(statement, stored, &self.trust)?;
+    /// Decides about the next statement, which is none of the log's own and
+    /// was looked at under the rules still in force.
+    pub(super) fn admit(&mut self, statement: &SignedStatement, seen: Seen) -> Result<(), Wrong> {
+        let Seen { read, authentic } = seen;
+        let Ok(facts) = Facts::look_up(&read.summary, &self.memory);
+        let issuer = statement.header().claims.issuer.as_deref().unwrap_or_default();
+        self.memory.hear(issuer, &read.record, &read.summary);
+        let authentic = authentic?;
         let policy = self.instead.as_ref().or(self.policy.as_ref());
         let policy = policy.ok_or(("policy-missing", NO_POLICY.to_owned()))?;
         match policy.decide(authentic, &read, &facts) {

@@ -25,7 +25,7 @@ mod register;
 mod replay;
 mod telling;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod waiting;
 mod writer;
 
@@ -51,14 +51,15 @@ pub use control::{Error as ControlError, rotate};
 pub use error::{Fault, Rejected};
 pub use facts::facts;
 pub use fsck::{Checked, Finding, fsck};
+pub use ledger::Wrong;
 pub use open::{Options, init, open};
 pub use proof::Whereabouts;
 pub use publish::keep_publishing;
 pub use queue::{QueueLimits, Ticket};
 pub use rate::Buckets;
 pub use refusals::{Refused, refusals};
-pub use register::{Entry, Prepared, Registered};
-pub use replay::{Differs, ReplayOptions, Replayed, replay};
+pub use register::{Candidate, Entry, Prepared, Recognised, Registered};
+pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
 pub(crate) use telling::summary_json;
 pub use writer::{Error as CommitError, Writer};
 

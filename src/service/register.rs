@@ -8,9 +8,9 @@ use super::refusals::About;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
 use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
 use crate::log::{LeafIndex, TreeSize};
-use crate::policy::Decision;
-use crate::profile;
-use crate::store::Terms;
+use crate::policy::{Admitted, Decision};
+use crate::profile::{self, Read};
+use crate::store::{Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
 
 /// A statement with its place in the log.
@@ -41,6 +41,44 @@ pub enum Prepared {
     Queued(Ticket),
 }
 
+/// How far a statement comes by itself, without a word of the log before it.
+pub enum Recognised {
+    /// It was logged before; here is its receipt.
+    Known(Box<Registered>),
+    /// It is authentic and new.
+    New(Box<Candidate>),
+}
+
+/// An authentic statement that was read and not yet decided about.
+pub struct Candidate {
+    /// Those it was authenticated under, which must also decide.
+    rules: Arc<Rules>,
+    authentic: Authentic,
+    /// The size of the log before the first look into it: whatever is logged
+    /// from there on may change what was seen, and the writer sees to that.
+    size: TreeSize,
+    read: Read,
+    terms: Terms,
+}
+
+impl Candidate {
+    fn new(rules: Arc<Rules>, authentic: Authentic, size: TreeSize) -> Self {
+        let read = profile::read(&authentic);
+        let terms = Terms::of(authentic.statement().header(), &read);
+        Self { rules, authentic, size, read, terms }
+    }
+
+    /// Under which terms earlier statements can change the decision about it.
+    pub fn names(&self) -> impl Iterator<Item = Term> + '_ {
+        fact_terms(&self.read.summary)
+    }
+
+    /// By which terms it can change the decision about later ones.
+    pub fn tells(&self) -> impl Iterator<Item = &Term> {
+        self.terms.telling()
+    }
+}
+
 impl Service {
     /// Takes a statement all the way to its receipt.
     pub async fn register(&self, bytes: Vec<u8>) -> Result<Registered, Rejected> {
@@ -52,6 +90,14 @@ impl Service {
 
     /// Everything up to the queue: authenticate, recognise, read, decide.
     pub async fn prepare(&self, bytes: Vec<u8>) -> Result<Prepared, Rejected> {
+        match self.recognise(bytes).await? {
+            Recognised::Known(registered) => Ok(Prepared::Known(registered)),
+            Recognised::New(candidate) => self.enqueue(*candidate),
+        }
+    }
+
+    /// Authenticates a statement, and reads it if it is new.
+    pub async fn recognise(&self, bytes: Vec<u8>) -> Result<Recognised, Rejected> {
         self.refuse_read_only()?;
         self.refuse_oversize(&bytes)?;
         let statement = SignedStatement::parse(bytes)?;
@@ -62,10 +108,17 @@ impl Service {
         // signature that does not verify.
         let size = self.head().size;
         if let Some(entry) = self.standing(&authentic)? {
-            return Ok(Prepared::Known(Box::new(self.again(entry)?)));
+            return Ok(Recognised::Known(Box::new(self.again(entry)?)));
         }
         self.check_issuer_rate(&rules, &authentic)?;
-        Ok(Prepared::Queued(self.enqueue(&rules, authentic, size)?))
+        Ok(Recognised::New(Box::new(Candidate::new(rules, authentic, size))))
+    }
+
+    /// Decides by what the log says now, and puts what is admitted in the
+    /// queue.
+    pub fn enqueue(&self, candidate: Candidate) -> Result<Prepared, Rejected> {
+        let (admitted, basis) = self.decide(candidate)?;
+        Ok(Prepared::Queued(self.queue.push(admitted, basis)?))
     }
 
     /// Waits for the commit that covers the statement; then its receipt.
@@ -85,7 +138,8 @@ impl Service {
                 if let Some(entry) = self.standing(&authentic)? {
                     return Ok(self.again(entry)?);
                 }
-                ticket = self.enqueue(&rules, authentic, size)?;
+                let (admitted, basis) = self.decide(Candidate::new(rules, authentic, size))?;
+                ticket = self.queue.push(admitted, basis)?;
                 continue;
             };
             let entry = Entry { id: ticket.id(), index: placed.index };
@@ -134,26 +188,16 @@ impl Service {
         Ok(index.map(|index| Entry { id: authentic.id(), index }))
     }
 
-    /// Reads the statement, asks the log about what it names, lets the policy
-    /// decide, and hands it to the writer. `size` is from before the first
-    /// look into the log: whatever is logged from there on may change what
-    /// was seen, and the writer sees to that.
-    fn enqueue(
-        &self,
-        rules: &Rules,
-        authentic: Authentic,
-        size: TreeSize,
-    ) -> Result<Ticket, Rejected> {
-        let read = profile::read(&authentic);
-        let summary = read.record.summary();
-        let facts = self.store.facts(&summary, &authentic.id()).map_err(Fault::from)?;
-        let terms = Terms::of(authentic.statement().header(), &read.record, &summary);
+    /// Asks the log about what the statement names, and lets the policy
+    /// decide.
+    fn decide(&self, candidate: Candidate) -> Result<(Admitted, Basis), Rejected> {
+        let Candidate { rules, authentic, size, read, terms } = candidate;
+        let facts = self.store.facts(&read.summary, &authentic.id()).map_err(Fault::from)?;
         let about = About::of(&authentic);
         match rules.policy.decide(authentic, &read, &facts) {
             Decision::Admit(admitted) => {
                 let epoch = rules.epoch;
-                let basis = Basis { epoch, size, facts, summary, terms };
-                Ok(self.queue.push(*admitted, basis)?)
+                Ok((*admitted, Basis { epoch, size, facts, summary: read.summary, terms }))
             }
             Decision::Refuse(refusal) => {
                 self.refusals.keep(&about, &refusal);

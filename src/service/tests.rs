@@ -15,14 +15,14 @@ use crate::key::Algorithm;
 use crate::profile::Control;
 use crate::wire::digest::Digest;
 
-pub(super) const OPEN: &str = include_str!("../../policy/open.toml");
+pub(crate) const OPEN: &str = include_str!("../../policy/open.toml");
 
-pub(super) fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options { min_free_bytes: 0, ..Options::from_config(&Config::default()) }
 }
 
 /// A new log with this policy, open.
-pub(super) fn log_with(policy: &str, options: Options) -> (TempDir, Arc<Service>) {
+pub(crate) fn log_with(policy: &str, options: Options) -> (TempDir, Arc<Service>) {
     let outside = tempfile::tempdir().unwrap();
     let path = outside.path().join("data");
     init(&path, "log.example", policy, Algorithm::Es256).unwrap();
@@ -30,16 +30,16 @@ pub(super) fn log_with(policy: &str, options: Options) -> (TempDir, Arc<Service>
     (outside, service)
 }
 
-pub(super) fn data(outside: &TempDir) -> std::path::PathBuf {
+pub(crate) fn data(outside: &TempDir) -> std::path::PathBuf {
     outside.path().join("data")
 }
 
-pub(super) fn statement(payload: &[u8]) -> Vec<u8> {
+pub(crate) fn statement(payload: &[u8]) -> Vec<u8> {
     let key = es256();
     Sketch::self_certified(&key).payload(payload).sign(&key)
 }
 
-pub(super) fn code<T>(result: Result<T, Rejected>) -> &'static str {
+pub(crate) fn code<T>(result: Result<T, Rejected>) -> &'static str {
     result.map_or_else(|e| e.code(), |_| "ok")
 }
 
@@ -85,7 +85,7 @@ async fn a_new_log_holds_its_own_rules() {
 }
 
 /// Keeps the writer busy until the answer is dropped.
-async fn hold_writer(service: &Arc<Service>) -> mpsc::Sender<()> {
+pub(crate) async fn hold_writer(service: &Arc<Service>) -> mpsc::Sender<()> {
     let (release, held) = mpsc::channel::<()>();
     let (begin, begun) = tokio::sync::oneshot::channel();
     let service = service.clone();

@@ -95,8 +95,7 @@ impl Writer {
         now: UnixSeconds,
     ) -> Result<(), Error> {
         let read = profile::read(statement);
-        let header = statement.statement().header();
-        let terms = Terms::of(header, &read.record, &read.record.summary());
+        let terms = Terms::of(statement.statement().header(), &read);
         self.commit(&[(statement, &terms)], now, Some(change)).map(drop)
     }
 

@@ -19,7 +19,7 @@
 use std::collections::HashMap;
 
 use crate::envelope::{Header, SignedStatement};
-use crate::profile::{self, Record, Summary};
+use crate::profile::{self, Read, Record};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
@@ -190,8 +190,8 @@ pub struct Terms(Vec<Term>);
 
 impl Terms {
     /// Of a statement whose payload was read.
-    pub fn of(header: &Header, record: &Record, summary: &Summary) -> Self {
-        let claims = &header.claims;
+    pub fn of(header: &Header, read: &Read) -> Self {
+        let (claims, Read { record, summary, .. }) = (&header.claims, read);
         let is_bare = matches!(record, Record::CapsuleId(_));
         let named = if is_bare { Field::BareId } else { Field::RecordId };
         let parent = summary.parent.as_ref();
@@ -223,7 +223,7 @@ impl Terms {
         };
         let header = statement.header();
         let read = profile::read_payload(header, statement.payload().unwrap_or_default());
-        Self::of(header, &read.record, &read.record.summary())
+        Self::of(header, &read)
     }
 
     /// Those by which it changes what the log says about other records.

@@ -3,6 +3,9 @@
 //! Every question has a bound on the rows it may touch; an answer that hit
 //! it says so.
 
+#[cfg(test)]
+mod tests;
+
 use super::index::{Field, Group, Term, Terms};
 use super::{Error, Store};
 use crate::envelope::{SignedStatement, StatementId};
@@ -233,7 +236,7 @@ impl History for Before<'_> {
             let statement = SignedStatement::parse_any_size(stored.canonical);
             let statement = statement.map_err(|_| damaged())?;
             let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
-            let summary = profile::read_payload(header, payload).record.summary();
+            let summary = profile::read_payload(header, payload).summary;
             Ok(Earlier::of(header.claims.issuer.as_deref().unwrap_or_default(), &summary))
         };
         let found = engine.with_term(&term, self.bound, RECORDS_MAX)?;

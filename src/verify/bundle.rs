@@ -203,7 +203,7 @@ fn admitted(
         Err(e) => return no(e.code(), e.to_string()),
     };
     let read = profile::read(&authentic);
-    let Ok(facts) = Facts::look_up(&read.record.summary(), &remember(earlier));
+    let Ok(facts) = Facts::look_up(&read.summary, &remember(earlier));
     match policy.decide(authentic, &read, &facts) {
         Decision::Admit(_) => {
             Check::yes("admitted", format!("policy {:?} admits it", policy.name()))
@@ -218,7 +218,7 @@ fn remember(earlier: &[&SignedStatement]) -> Memory {
         let header = statement.header();
         let read = profile::read_payload(header, statement.payload().unwrap_or_default());
         let issuer = header.claims.issuer.as_deref().unwrap_or_default();
-        memory.hear(issuer, &read.record, &read.record.summary());
+        memory.hear(issuer, &read.record, &read.summary);
     }
     memory
 }

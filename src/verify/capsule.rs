@@ -70,7 +70,7 @@ fn attestation(report: &Report) -> AttestationMode {
 fn leads_back(record: &CapsuleRecord, chain: &[&SignedStatement]) -> bool {
     let of = |statement: &&SignedStatement| {
         let read = read_payload(statement.header(), statement.payload()?);
-        let summary = read.record.summary();
+        let summary = read.summary;
         let is_sound = matches!(read.record, Record::Capsule(_)) && summary.ok == Some(true);
         is_sound.then_some(())?;
         Some((summary.record_id?, summary.parent.map(|parent| parent.record_id)))

@@ -18,8 +18,8 @@ pub enum Outcome {
 /// One question asked of an artefact.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Check {
-    /// `signed`, `conformant`, `logged`, `extends`, `published`; of a Capsule
-    /// also `capsule`, `bound`, `evidence`.
+    /// `signed`, `conformant`, `logged`, `extends`, `older`, `published`; of a
+    /// Capsule also `capsule`, `bound`, `evidence`.
     pub name: &'static str,
     /// The answer.
     pub outcome: Outcome,

@@ -6,15 +6,16 @@ use capstan::key::{Algorithm, SigningKey};
 use capstan::profile::capsule::{
     Action, Attachments, AttestationMode, CONTENT_TYPE, OUTCOME_CONTENT_TYPE,
 };
-use capstan::receipt::attach;
+use capstan::receipt::{Proofs, Receipt, attach};
 use capstan::service;
 use capstan::trust::{TrustAnchors, TrustedLog};
 use capstan::verify::{ANY_LOG, Evidence, Outcome, verify};
+use capstan::wire::cbor::{Value as Cbor, split_sequence};
 use capstan::wire::json::Json;
 use capstan::wire::time::UnixSeconds;
 use serde_json::{Value, json};
 
-use crate::live::{Server, request};
+use crate::live::{Server, request, request_of};
 
 const NOW: UnixSeconds = UnixSeconds::new(1_790_000_000);
 const DEVELOPER: &str = "invoice-agent@1.4";
@@ -76,6 +77,31 @@ impl World {
 
     fn post(&self, statement: &[u8]) -> (u16, Vec<u8>) {
         request(&self.server.address, "POST /entries", statement).unwrap()
+    }
+
+    /// Status of every statement of a batch, with the index of its leaf or the
+    /// detail of its problem.
+    fn post_batch(&self, statements: &[Vec<u8>]) -> Vec<(u16, Result<u64, String>)> {
+        let body = ("application/cbor-seq", statements.concat());
+        let (kind, bytes) = (body.0, body.1.as_slice());
+        let answer = request_of(&self.server.address, "POST /entries/batch", (kind, bytes));
+        let (status, answers) = answer.unwrap();
+        assert_eq!(status, 200);
+        let answers = split_sequence(&answers, statements.len()).unwrap();
+        let read = |answer: &&[u8]| {
+            let value = Cbor::read(answer).unwrap();
+            let [status, body] = value.array().unwrap() else { panic!("{value:?}") };
+            let place = match body.bytes() {
+                Some(receipt) => {
+                    let receipt = Receipt::parse(receipt.to_vec()).unwrap();
+                    let Proofs::Inclusion(proofs) = receipt.proofs() else { panic!() };
+                    Ok(proofs[0].index)
+                }
+                None => Err(body.get(-2).and_then(Cbor::text).unwrap().to_owned()),
+            };
+            (status.int().unwrap(), place)
+        };
+        answers.iter().map(read).collect()
     }
 
     /// How the Capsule in `bytes` is attested, offline, under `trust`.
@@ -197,6 +223,51 @@ fn a_human_closes_what_was_open() {
         Attachments { supersedes, ..Attachments::default() },
     );
     assert_eq!(world.story(&later.capsule_id)["state"], json!("closed"));
+}
+
+/// Parents and children in one request, under a policy that wants to know
+/// every parent: a statement is decided after those before it.
+#[test]
+fn a_chain_is_registered_in_one_batch() {
+    let world = World::new(include_str!("../../policy/agents-strict.toml"));
+    let chain = |action: &str| {
+        let mut parent = None;
+        let link = |status: &str| {
+            let mut effect = json!({"type": "send_payment", "status": status});
+            effect["external_ref"] = json!("po-7781");
+            let with = if status == "confirmed" { response() } else { Attachments::default() };
+            let with = Attachments { supersedes: parent.take(), ..with };
+            let action = described(action, accepted(Some("executed")), Some(effect));
+            let (id, bytes) = world.statement(&action, with);
+            parent = Some(id);
+            bytes
+        };
+        ["planned", "dispatched", "confirmed"].map(link).to_vec()
+    };
+    let answers = world.post_batch(&chain("one"));
+    let expected = [3, 4, 5].map(|index| (201, Ok(index)));
+    assert_eq!(answers, expected);
+
+    // Long enough for several tasks, with the links far from each other.
+    let chains: Vec<_> = (0..20).map(|n| chain(&format!("many-{n}"))).collect();
+    let column = |n: usize| chains.iter().map(move |chain| chain[n].clone());
+    let answers =
+        world.post_batch(&column(0).chain(column(1)).chain(column(2)).collect::<Vec<_>>());
+    assert!(answers.iter().all(|(status, _)| *status == 201), "{answers:?}");
+    for n in 0..20 {
+        let places = [n, n + 20, n + 40].map(|at| answers[at].1.clone().unwrap());
+        assert!(places.is_sorted(), "{places:?}");
+    }
+
+    let mut reversed = chain("reversed");
+    reversed.reverse();
+    let answers = world.post_batch(&reversed);
+    let statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
+    assert_eq!(statuses, [400, 400, 201], "{answers:?}");
+    assert!(answers[0].1.as_ref().is_err_and(|why| why.contains("parent")), "{answers:?}");
+    let answers = world.post_batch(&reversed);
+    let statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
+    assert_eq!(statuses, [400, 201, 201], "its parent is logged by now: {answers:?}");
 }
 
 /// A reversal is a statement of its own; the original is not touched.

@@ -31,7 +31,7 @@ use tower::ServiceExt as _;
 const AGENT: &str = "https://agent.example";
 const TIME: UnixSeconds = UnixSeconds::new(1_780_000_000);
 
-struct Log {
+pub(crate) struct Log {
     _dir: tempfile::TempDir,
     data: PathBuf,
     service: Arc<Service>,
@@ -39,7 +39,7 @@ struct Log {
 }
 
 impl Log {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         let policy = include_str!("../../policy/open.toml");
@@ -48,8 +48,14 @@ impl Log {
         Self { service: open(&data), _dir: dir, data, key }
     }
 
+    /// Closes the log; the directory stays as long as the answer.
+    pub(crate) fn close(self) -> (tempfile::TempDir, PathBuf) {
+        self.service.shut_down().unwrap();
+        (self._dir, self.data)
+    }
+
     /// Registers a capsule; its id.
-    async fn act(&self, action: &Action) -> String {
+    pub(crate) async fn act(&self, action: &Action) -> String {
         let made = action.produce().unwrap();
         self.register(CONTENT_TYPE, &made.subject, (&made.claims, &made.payload)).await;
         made.capsule_id
@@ -102,7 +108,7 @@ fn indices(list: &Json) -> Vec<u64> {
     list.as_array().unwrap().iter().map(|entry| entry["index"].as_u64().unwrap()).collect()
 }
 
-fn action(id: &str, verdict: &str, state: Option<EffectState>) -> Action {
+pub(crate) fn action(id: &str, verdict: &str, state: Option<EffectState>) -> Action {
     let by = match verdict {
         "hitl_dispatched" => Disposer::AwaitedHuman,
         "resolved" => Disposer::Human,

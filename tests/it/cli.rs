@@ -307,8 +307,38 @@ fn a_statement_is_registered_verified_and_audited() {
         serde_json::from_slice(&std::fs::read(desk.path("audit.json")).unwrap()).unwrap();
     std::fs::write(desk.path("older"), audited["note"].as_str().unwrap()).unwrap();
     desk.expect(0, "verify older --trust trust.toml");
-    desk.expect(0, "verify growth.receipt --older older --trust trust.toml");
+    older_is_believed_by_its_signature(&desk);
     rotate_and_roll_back(&desk);
+}
+
+/// A consistency receipt is worth as much as the tree it grew from.
+fn older_is_believed_by_its_signature(desk: &Desk) {
+    let judged = |exit, older: &str, trust: &str| {
+        let line = format!("verify growth.receipt --older {older} --trust {trust} --json");
+        let report = desk.json(exit, &line);
+        let checks = report["checks"].as_array().unwrap().clone();
+        let older = checks.into_iter().find(|check| check["check"] == "older");
+        (report["code"].as_str().unwrap().to_owned(), older.map(|check| check["code"].clone()))
+    };
+    let ok = |older: Option<&str>| ("ok".to_owned(), older.map(Into::into));
+    assert_eq!(judged(0, "older", "trust.toml"), ok(Some("ok")));
+    let trust = std::fs::read_to_string(desk.path("trust.toml")).unwrap();
+    let unknown = trust.lines().filter(|line| !line.starts_with("checkpoint"));
+    std::fs::write(desk.path("receipts.toml"), unknown.collect::<Vec<_>>().join("\n")).unwrap();
+    let (code, older) = judged(3, "older", "receipts.toml");
+    assert_eq!((code.as_str(), older), ("log-unknown", Some("log-unknown".into())));
+    let note = std::fs::read_to_string(desk.path("older")).unwrap();
+    let (text, signature) = note.trim_end().rsplit_once(' ').unwrap();
+    let mut signature = capstan::wire::text::from_base64(signature).unwrap();
+    *signature.last_mut().unwrap() ^= 1;
+    let forged = format!("{text} {}\n", capstan::wire::text::base64(&signature));
+    std::fs::write(desk.path("forged"), forged).unwrap();
+    let (code, older) = judged(1, "forged", "trust.toml");
+    assert_eq!((code.as_str(), older), ("note-signature", Some("note-signature".into())));
+    // A root on the user's own word needs no signature.
+    let root = note.lines().nth(2).unwrap();
+    let root = capstan::wire::text::hex(&capstan::wire::text::from_base64(root).unwrap());
+    assert_eq!(judged(0, &format!("3:{root}"), "receipts.toml"), ok(None));
 }
 
 fn rotate_and_roll_back(desk: &Desk) {

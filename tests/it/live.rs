@@ -58,10 +58,19 @@ impl Drop for Server {
 /// Status and body of one request on a connection of its own; an error when
 /// the server goes away.
 pub(crate) fn request(address: &str, head: &str, body: &[u8]) -> std::io::Result<(u16, Vec<u8>)> {
+    request_of(address, head, ("application/cose", body))
+}
+
+/// The same with a body of any type.
+pub(crate) fn request_of(
+    address: &str,
+    head: &str,
+    (content_type, body): (&str, &[u8]),
+) -> std::io::Result<(u16, Vec<u8>)> {
     let mut stream = TcpStream::connect(address)?;
     let length = body.len();
     let head = format!(
-        "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/cose\r\ncontent-length: {length}\r\n\r\n"
+        "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\n\r\n"
     );
     stream.write_all(head.as_bytes())?;
     stream.write_all(body)?;

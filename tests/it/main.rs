@@ -27,6 +27,12 @@ mod api;
 /// Search, stories and open items over HTTP, and the index behind them.
 mod api_v1;
 
+/// The verbs that find things again, on a log that rests.
+mod search;
+
+/// HTTPS without a proxy in front.
+mod tls;
+
 /// What agents did, each ending registered over HTTP and proven offline.
 mod actions;
 
@@ -41,3 +47,6 @@ mod cli;
 
 /// The verbs around the registration policy.
 mod policy;
+
+/// `capstan replay` on a log behind an address.
+mod replay;

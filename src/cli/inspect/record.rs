@@ -16,7 +16,7 @@ pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
     }
     let mut fields = Map::new();
     fields.insert("artefact".to_owned(), read.record.profile().into());
-    if let Json::Object(summary) = summary_json(&read.record.summary()) {
+    if let Json::Object(summary) = summary_json(&read.summary) {
         fields.extend(summary);
     }
     if let Record::Capsule(capsule) = &read.record {

@@ -15,6 +15,61 @@ use crate::wire::time::UnixSeconds;
 const SPEC_VERSION: &str = "draft-mih-scitt-agent-action-capsule-01";
 
 /// One agent action, ready to be sealed.
+///
+/// ```
+/// use capstan::envelope::{Draft, seal_with_claims};
+/// use capstan::key::{Algorithm, SigningKey};
+/// use capstan::profile::capsule::{
+///     Action, ActionKind, Attested, CONTENT_TYPE, Disposer, Disposition, Effect, EffectState,
+/// };
+/// use capstan::wire::jcs::Suite;
+/// use capstan::wire::json::Json;
+/// use capstan::wire::time::UnixSeconds;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let response = Suite::JcsN.digest(&Json::read(br#"{"paid":true}"#)?)?;
+/// let action = Action {
+///     action_id: "pay-17".to_owned(),
+///     kind: ActionKind::Decide,
+///     operator: "acme".to_owned(),
+///     developer: "https://agent.example".to_owned(),
+///     timestamp: UnixSeconds::new(1_780_272_000),
+///     disposition: Some(Disposition {
+///         decision: "accept".to_owned(),
+///         by: Disposer::Policy { authority: Some("limit-100".to_owned()) },
+///         verdict: Some("executed".to_owned()),
+///         reason: None,
+///         expiry: None,
+///     }),
+///     effect: Some(Effect {
+///         kind: Some("send_payment".to_owned()),
+///         external_ref: Some("po-17".to_owned()),
+///         irreversibility: None,
+///         // A confirmed effect cannot be written down without its response.
+///         state: EffectState::Confirmed { request: None, response, by: Attested::GateExecuted },
+///     }),
+///     constraints: Vec::new(),
+///     model_attestation: None,
+///     supersedes: None,
+/// };
+/// let capsule = action.produce()?;
+/// let key = SigningKey::generate(Algorithm::Es256)?;
+/// let statement = seal_with_claims(
+///     &Draft {
+///         content_type: CONTENT_TYPE,
+///         issuer: &capsule.issuer,
+///         subject: &capsule.subject,
+///         issued_at: None,
+///         payload: &capsule.payload,
+///     },
+///     &capsule.claims,
+///     &key,
+/// )?;
+/// assert_eq!(capsule.subject, "urn:agent-action-capsule:acme:pay-17");
+/// assert!(statement.len() > capsule.payload.len());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
     /// Stable name of the action, unique in one ledger.

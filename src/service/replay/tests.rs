@@ -1,6 +1,9 @@
 use super::*;
+use crate::envelope::fixture::{Sketch, es256};
 use crate::envelope::{Authentic, Resolved};
+use crate::key::SigningKey;
 use crate::service::tests::{OPEN, code, data, log_with, options, statement};
+use crate::service::{Service, Writer};
 use crate::store::Terms;
 use crate::trust::TrustAnchors;
 
@@ -10,6 +13,21 @@ fn authentic(bytes: &[u8]) -> Authentic {
     let statement = SignedStatement::parse(bytes.to_vec()).unwrap();
     let trust = TrustAnchors::default();
     statement.authenticate(&trust, &Resolved::default(), crate::service::now()).unwrap()
+}
+
+/// Lets the writer take statements that nobody has decided about.
+async fn append(service: &Service, statements: Vec<Authentic>) {
+    let terms = |statement: &Authentic| {
+        let read = crate::profile::read(statement);
+        Terms::of(statement.statement().header(), &read)
+    };
+    let terms: Vec<Terms> = statements.iter().map(terms).collect();
+    let work = move |writer: &mut Writer| {
+        let size = writer.size();
+        let all: Vec<_> = statements.iter().zip(&terms).map(|indexed| (indexed, size)).collect();
+        Ok(writer.append(&all, crate::service::now()).map(drop)?)
+    };
+    service.queue.with_writer(work).await.unwrap();
 }
 
 /// A statement that the writer took although the policy in force says no.
@@ -29,17 +47,7 @@ async fn a_planted_decision_is_found() {
     assert!(refusal.text.contains("subject is"), "{}", refusal.text);
     let planted = authentic(&statement(b"planted"));
     let id = planted.id();
-    let read = crate::profile::read(&planted);
-    let header = planted.statement().header();
-    let terms = Terms::of(header, &read.record, &read.record.summary());
-    service
-        .queue
-        .with_writer(move |writer| {
-            let planted = [((&planted, &terms), writer.size())];
-            Ok(writer.append(&planted, crate::service::now()).map(drop)?)
-        })
-        .await
-        .unwrap();
+    append(&service, vec![planted]).await;
     service.queue.drain();
     drop(service);
     let mut heard = 0;
@@ -58,4 +66,58 @@ async fn a_planted_decision_is_found() {
     assert_eq!(tried(CLOSED, None).differs.len(), 6);
     let last = tried(CLOSED, Some(1));
     assert_eq!((last.decided, last.differs.len()), (1, 1));
+}
+
+const KNOWN: &str = "name = \"known\"\n[[allow]]\nissuer = \"https://agent.example\"\n";
+const STRANGER: &str = "https://stranger.example";
+
+/// Statements of an issuer, one for each number, made on every core.
+fn made(key: &SigningKey, issuer: &str, numbers: std::ops::Range<u64>) -> Vec<Authentic> {
+    let one = |n: &u64| {
+        let sketch = Sketch::self_certified(key).claim(1, issuer);
+        authentic(&sketch.payload(&n.to_be_bytes()).sign(key))
+    };
+    let numbers: Vec<u64> = numbers.collect();
+    let (first, second) = numbers.split_at(numbers.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| second.iter().map(one).collect::<Vec<_>>());
+        let mut all: Vec<_> = first.iter().map(one).collect();
+        all.extend(other.join().unwrap());
+        all
+    })
+}
+
+/// 100,000 entries with `LONG_TESTS=1`, or else as many as a debug build makes
+/// in a moment. (`CAPSTAN_` is for settings, and one that is unknown would stop
+/// the program in other tests.) The policy becomes stricter half way: a
+/// stranger before that was admitted, and one after it cannot have been.
+#[tokio::test]
+async fn one_bad_decision_among_many_is_found() {
+    let size: u64 = if std::env::var_os("LONG_TESTS").is_some() { 100_000 } else { 3_000 };
+    let (outside, service) = log_with(OPEN, options());
+    let key = es256();
+    let planted = size * 3 / 4;
+    while service.head().size.get() < size {
+        let at = service.head().size.get();
+        if at == size / 2 {
+            std::fs::write(data(&outside).join("policy.toml"), KNOWN).unwrap();
+            service.reload().await.unwrap();
+            continue;
+        }
+        let next = [size / 4, size / 2, planted, size].into_iter().find(|end| *end > at).unwrap();
+        let is_strange = at == size / 4 || at == planted;
+        let (issuer, end) = match is_strange {
+            true => (STRANGER, at + 1),
+            false => (crate::envelope::fixture::ISSUER, next.min(at + 1000)),
+        };
+        append(&service, made(&key, issuer, at..end)).await;
+    }
+    service.queue.drain();
+    drop(service);
+    let started = std::time::Instant::now();
+    let replayed = replay(&data(&outside), ReplayOptions::default(), &mut |_, _| {}).unwrap();
+    println!("{size} entries decided again in {:.1} s", started.elapsed().as_secs_f64());
+    assert_eq!((replayed.size, replayed.decided), (size, size));
+    let [only] = replayed.differs.as_slice() else { panic!("{:?}", replayed.differs) };
+    assert_eq!((only.index.get(), only.code), (planted, "policy-refuses"));
 }

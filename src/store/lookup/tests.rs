@@ -1,0 +1,49 @@
+use super::*;
+use crate::envelope::Header;
+use crate::profile::{Read, Record};
+use crate::store::DataDir;
+
+/// Two words that are never together but once, and take turns everywhere
+/// else: the candidate moves down by one with every look at a word.
+#[test]
+fn a_search_that_costs_too_much_is_cut_and_goes_on() {
+    const SIZE: u64 = 4_000;
+    let outside = tempfile::tempdir().unwrap();
+    let dir = DataDir::create(&outside.path().join("data")).unwrap();
+    let store = Store::create(dir).unwrap();
+    let terms = |operator: Option<&str>, action_id: Option<&str>| {
+        let (operator, action_id) = (operator.map(str::to_owned), action_id.map(str::to_owned));
+        let summary = Summary { operator, action_id, ..Summary::default() };
+        let read = Read { record: Record::Opaque, findings: Vec::new(), summary };
+        Terms::of(&Header::default(), &read)
+    };
+    let both = terms(Some("even"), Some("odd"));
+    let turns = [terms(Some("even"), None), terms(None, Some("odd"))];
+    let others = (1..SIZE).map(|n| &turns[usize::from(n % 2 == 1)]);
+    let group = Group::new(0, [&both].into_iter().chain(others));
+    let times = [(LeafIndex::new(0), UnixSeconds::new(1))].into_iter();
+    store.engine.fill_index(&group, times).unwrap();
+
+    let words = vec!["even".to_owned(), "odd".to_owned()];
+    let mut query = Query { words, limit: 10, ..Query::default() };
+    let mut cuts = 0;
+    let last = loop {
+        let page = store.search(&query, TreeSize::new(SIZE)).unwrap();
+        if !page.is_cut {
+            break page;
+        }
+        assert!(page.found.is_empty() && page.next < Some(SIZE), "{page:?}");
+        assert!(page.next < query.before.or(Some(SIZE)), "it gets on");
+        query.before = page.next;
+        cuts += 1;
+        assert!(cuts < SIZE, "it comes to an end");
+    };
+    assert!(cuts > 0, "it was cut at least once");
+    let found = vec![LeafIndex::new(0)];
+    assert_eq!(last, Page { found, next: None, is_cut: false });
+
+    // In one field a look costs one seek, and the same question is cheap.
+    let fields = vec![(Field::Operator, "even".to_owned()), (Field::ActionId, "odd".to_owned())];
+    let query = Query { fields, limit: 10, ..Query::default() };
+    assert_eq!(store.search(&query, TreeSize::new(SIZE)).unwrap(), last);
+}

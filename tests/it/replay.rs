@@ -1,0 +1,175 @@
+//! A log behind an address, decided again by somebody who has only that.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use capstan::envelope::{Authentic, Draft, Resolved, SignedStatement, seal};
+use capstan::key::{Algorithm, SigningKey};
+use capstan::log::{Plan, leaf_hash};
+use capstan::profile;
+use capstan::service;
+use capstan::store::{Commit, DataDir, NewEntry, Store, Terms};
+use capstan::trust::TrustAnchors;
+use serde_json::Value as Json;
+
+use crate::live::Server;
+
+const BOUND: &str = "name = \"bound\"\n[[allow]]\nbinding = [\"did:web\"]\n";
+const RESOLVED: &str = "did:web:agent.example";
+
+struct Desk {
+    dir: tempfile::TempDir,
+    key: SigningKey,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let desk = Self { dir, key: SigningKey::generate(Algorithm::EdDsa).unwrap() };
+        service::init(&desk.data(), "replay.invalid", BOUND, Algorithm::Es256).unwrap();
+        desk
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.path().join("log")
+    }
+
+    fn statement(&self, issuer: &str, payload: &[u8]) -> Authentic {
+        let (content_type, subject) = ("text/plain", "urn:example:1");
+        let draft = Draft { content_type, issuer, subject, issued_at: None, payload };
+        let statement = SignedStatement::parse(seal(&draft, &self.key).unwrap()).unwrap();
+        let keys = vec![self.key.public().clone()];
+        let resolved = Resolved { keys: if issuer == RESOLVED { keys } else { Vec::new() } };
+        statement.authenticate(&TrustAnchors::default(), &resolved, service::now()).unwrap()
+    }
+
+    /// Puts statements into the log past its policy, as an operator could
+    /// who changes the program.
+    fn plant(&self, statements: &[Authentic]) {
+        let (store, head, mut edge) = Store::open(DataDir::open(&self.data()).unwrap()).unwrap();
+        let leaves: Vec<_> = statements.iter().map(|s| leaf_hash(s.id().entry())).collect();
+        let tiles: Vec<_> = leaves.iter().flat_map(|leaf| edge.append(*leaf)).collect();
+        let head = head.next(Plan::extend(head.frontier(), &leaves).after, service::now());
+        let read = profile::read(&statements[0]);
+        let header = statements[0].statement().header();
+        let terms = Terms::of(header, &read);
+        let entry = |statement| NewEntry {
+            id: Authentic::id(statement),
+            canonical: statement.canonical(),
+            collateral: statement.collateral(),
+            terms: &terms,
+        };
+        let entries: Vec<_> = statements.iter().map(entry).collect();
+        let (entries, tiles, head) = (&entries, &tiles, &head);
+        let commit = Commit { entries, tiles, head, controls: &[], keys: None };
+        store.commit(&commit).unwrap();
+    }
+
+    /// What `capstan replay` says, as an object and for people.
+    fn replay(&self, exit: i32, source: &str) -> (Json, String) {
+        let run = |line: &str| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
+            command.args(line.split_whitespace()).current_dir(self.dir.path());
+            command.env("HOME", self.dir.path()).env_remove("XDG_CONFIG_HOME");
+            command.env_remove("CAPSTAN_TRUST").env_remove("CAPSTAN_VECTORS");
+            let output = command.stdin(Stdio::null()).output();
+            let output = output.unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(exit), "capstan {line}\n{errors}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let object = run(&format!("replay {source} --json"));
+        (serde_json::from_str(&object).unwrap(), run(&format!("replay {source}")))
+    }
+}
+
+/// In place of a path: the right answer with its last bit turned.
+const FLIP: &str = "";
+
+/// Passes every request on to a log, but asks it for another path when the
+/// one asked for is `from`. Ends with the test program.
+fn lie(upstream: &str, from: &'static str, to: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let upstream = upstream.to_owned();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(1000) {
+            let upstream = upstream.clone();
+            std::thread::spawn(move || pass_on(stream.unwrap(), &upstream, (from, to)));
+        }
+    });
+    format!("http://{address}")
+}
+
+fn pass_on(mut client: TcpStream, upstream: &str, (from, to): (&str, &str)) {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|n| n == 1) {
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let Some(path) = head.split(' ').nth(1) else { return };
+    let lies = path == from;
+    let path = if lies && to != FLIP { to } else { path };
+    let mut log = TcpStream::connect(upstream).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    log.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    log.read_to_end(&mut answer).unwrap();
+    if let Some(last) = answer.last_mut().filter(|_| lies && to == FLIP) {
+        *last ^= 1;
+    }
+    client.write_all(&answer).unwrap();
+}
+
+#[test]
+fn a_log_behind_an_address_is_decided_again() {
+    let desk = Desk::new();
+    let good = |n: u32| desk.statement(RESOLVED, &n.to_be_bytes());
+    desk.plant(&(0..300).map(good).collect::<Vec<_>>());
+    let server = Server::start(&desk.data());
+    let url = format!("--url http://{}", server.address);
+    let (object, text) = desk.replay(0, &url);
+    let expected = serde_json::json!({
+        "ok": true, "code": "ok", "size": 302, "decided": 302, "first": null
+    });
+    assert_eq!(object, expected);
+    assert_eq!(text, "yes  302 entries decided again, all the same\n");
+    server.kill();
+    assert_eq!(desk.replay(0, "--data log"), (object, text), "the same answer as on the machine");
+
+    desk.plant(&[desk.statement("https://nobody.example", b"planted"), good(300)]);
+    let server = Server::start(&desk.data());
+    let far = desk.replay(1, &format!("--url http://{}", server.address));
+    assert_eq!((&far.0["first"]["index"], &far.0["code"]), (&302.into(), &"policy-refuses".into()));
+    server.kill();
+    assert_eq!(desk.replay(1, "--data log"), far);
+}
+
+#[test]
+fn a_log_that_shows_other_entries_than_it_signed_is_named() {
+    let desk = Desk::new();
+    desk.plant(&[0, 1, 2].map(|n| desk.statement(RESOLVED, &[n])));
+    let server = Server::start(&desk.data());
+    let rows = [
+        ("/entries/1.3/statement", "/entries/1.4/statement", "entry-differs", Some(3)),
+        ("/entries/1.3/statement", "/entries/1.77/statement", "statement-missing", Some(3)),
+        ("/entries/1.3/statement", "/checkpoint", "not-sign1", Some(3)),
+        ("/entries/1.0/statement", "/entries/1.2/statement", "first-entry-foreign", None),
+        (
+            "/api/v1/statements?cursor=5&limit=5",
+            "/api/v1/statements?limit=2",
+            "time-missing",
+            Some(0),
+        ),
+        ("/tile/0/000.p/5", FLIP, "tiles-differ", None),
+    ];
+    for (from, to, code, index) in rows {
+        let url = lie(&server.address, from, to);
+        let (object, _) = desk.replay(1, &format!("--url {url}"));
+        assert_eq!(object["code"], code, "{object}");
+        assert_eq!(object["first"]["index"].as_u64(), index, "{object}");
+    }
+}
