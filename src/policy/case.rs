@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::Facts;
 use crate::envelope::{Authentic, Header};
+use crate::profile::cra::trace::Continuity;
 use crate::profile::{Read, Severity, Summary};
 use crate::wire::cbor::Value;
 
@@ -66,10 +67,33 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn record_id(&self) -> &'static str {
-        match (self.facts.record_id_known, self.facts.record_id_other_chain) {
-            (_, true) => "other-chain",
-            (true, false) => "known",
-            (false, false) => "new",
+        let Facts { record_id_known, record_id_other_chain, record_id_other_content, .. } =
+            self.facts;
+        match (record_id_known, record_id_other_chain, record_id_other_content) {
+            (_, _, true) => "other-content",
+            (_, true, false) => "other-chain",
+            (true, false, false) => "known",
+            (false, false, false) => "new",
+        }
+    }
+
+    pub(super) fn predecessors(&self) -> &'static str {
+        match self.facts.predecessors_known {
+            None => "none",
+            Some(true) => "known",
+            Some(false) => "unknown",
+        }
+    }
+
+    pub(super) fn session(&self) -> &'static str {
+        self.facts.session.map_or("none", Continuity::name)
+    }
+
+    pub(super) fn nonce(&self) -> &'static str {
+        match self.facts.nonce_used {
+            None => "none",
+            Some(true) => "used",
+            Some(false) => "new",
         }
     }
 

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use super::{Decision, Facts, Policy};
 use crate::profile;
+use crate::profile::cra::trace::Continuity;
 
 /// A file of cases.
 #[derive(Clone, Debug, Deserialize)]
@@ -80,6 +81,9 @@ struct FactsSketch {
     parent_operator: Option<String>,
     parent_superseded: Option<bool>,
     record_id: Option<String>,
+    predecessors: Option<String>,
+    session: Option<String>,
+    nonce: Option<String>,
 }
 
 /// How one case came out.
@@ -152,6 +156,10 @@ impl FactsSketch {
             parent_superseded: self.parent_superseded,
             record_id_known: word(&self.record_id, "known", "new") == Some(true),
             record_id_other_chain: self.record_id.as_deref() == Some("other-chain"),
+            record_id_other_content: self.record_id.as_deref() == Some("other-content"),
+            predecessors_known: word(&self.predecessors, "known", "unknown"),
+            session: self.session.as_deref().and_then(Continuity::from_name),
+            nonce_used: word(&self.nonce, "used", "new"),
         }
     }
 }

@@ -66,7 +66,22 @@ const ALGORITHMS: &[&str] = &[
     "ML-DSA-65",
 ];
 const BINDINGS: &[&str] = &["did:web", "pinned", "self-certified", "x5chain"];
-const PROFILES: &[&str] = &["capsule", "capsule-id", "capsule-outcome", "hash", "opaque"];
+const PROFILES: &[&str] = &[
+    "atlas",
+    "capsule",
+    "capsule-id",
+    "capsule-outcome",
+    "carp",
+    "hash",
+    "opaque",
+    "pacr",
+    "pca-certificate",
+    "pca-evidence",
+    "trace",
+];
+const INTERVENTIONS: &[&str] =
+    &["counterfactual", "do-chemical", "do-digital", "do-genetic", "do-physical", "observe"];
+const SESSIONS: &[&str] = &["extends", "fork", "gap", "new", "none", "not-genesis", "overlaps", "repeats"];
 const EFFECT_MODES: &[&str] = &["not_applicable", "dispatched_unconfirmed", "confirmed"];
 const SEVERITIES: &[&str] = &["none", "info", "warning", "error"];
 /// By ascending consequence; no effect at all comes first.
@@ -93,9 +108,11 @@ table! {
     "effect_type" Shape::Patterns, |c| text(&c.summary().effect_type);
     "findings_at_most" Shape::AtMost(SEVERITIES), |c| Some(c.worst_finding().into());
     "human_disposed" Shape::Flag, |c| flag(c.summary().human_disposed);
+    "intervention" Shape::Words(INTERVENTIONS), |c| text(&c.summary().intervention);
     "irreversibility" Shape::Patterns, |c| text(&c.summary().irreversibility);
     "irreversibility_max" Shape::AtMost(IRREVERSIBILITY), |c| Some(c.irreversibility().into());
     "issuer" Shape::Patterns, |c| Some(c.statement.issuer().name.as_str().into());
+    "nonce" Shape::Words(&["new", "none", "used"]), |c| Some(c.nonce().into());
     "ok" Shape::Flag, |c| flag(c.summary().ok);
     "operator" Shape::Patterns, |c| text(&c.summary().operator);
     "parent" Shape::Words(&["known", "none", "unknown"]), |c| Some(c.parent().into());
@@ -103,8 +120,14 @@ table! {
         Some(c.parent_operator().into())
     };
     "parent_superseded" Shape::Flag, |c| flag(Some(c.facts.parent_superseded == Some(true)));
+    "predecessors" Shape::Words(&["known", "none", "unknown"]), |c| {
+        Some(c.predecessors().into())
+    };
     "profile" Shape::Words(PROFILES), |c| Some(c.read.record.profile().into());
-    "record_id" Shape::Words(&["known", "new", "other-chain"]), |c| Some(c.record_id().into());
+    "record_id" Shape::Words(&["known", "new", "other-chain", "other-content"]), |c| {
+        Some(c.record_id().into())
+    };
+    "session" Shape::Words(SESSIONS), |c| Some(c.session().into());
     "statement_bytes_max" Shape::Number, |c| {
         Some(c.statement.canonical().len().to_string().into())
     };

@@ -1,5 +1,7 @@
 //! What the log before a statement says about it.
 
+use crate::profile::cra::trace::Continuity;
+
 /// Looked up at the statement's turn, so that anyone who has the log before
 /// it can look the same up again.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -15,4 +17,12 @@ pub struct Facts {
     pub record_id_known: bool,
     /// Whether such a statement stands in another chain.
     pub record_id_other_chain: bool,
+    /// Whether the id, being only a name, names something else there.
+    pub record_id_other_content: bool,
+    /// Whether every predecessor is logged; none if it names none.
+    pub predecessors_known: Option<bool>,
+    /// How its events follow those of their session; none without a session.
+    pub session: Option<Continuity>,
+    /// Whether what may be used once was used; none if it has no such thing.
+    pub nonce_used: Option<bool>,
 }

@@ -1,9 +1,10 @@
 //! How the facts about the log before a statement are found, from whatever
 //! remembers it: the store's index, or a reader who walks the log.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Facts;
+use crate::profile::cra::trace::{Head, continuity};
 use crate::profile::{Record, Summary};
 
 /// Earlier statements under one record id that are looked at, oldest first.
@@ -20,6 +21,8 @@ pub struct Earlier {
     pub authority: String,
     /// The record it refers to.
     pub parent: Option<String>,
+    /// Digest of what its id names, where an id is only a name.
+    pub content: Option<String>,
 }
 
 impl Earlier {
@@ -29,6 +32,7 @@ impl Earlier {
             operator: summary.operator.clone(),
             authority: summary.developer.clone().unwrap_or_else(|| issuer.to_owned()),
             parent: summary.parent.as_ref().map(|parent| parent.record_id.clone()),
+            content: summary.content.clone(),
         }
     }
 }
@@ -41,6 +45,15 @@ pub trait History {
     /// The first `RECORDS_MAX` records with this id, oldest first.
     fn records(&self, record_id: &str) -> Result<Vec<Earlier>, Self::Error>;
 
+    /// Whether there is a record with this id.
+    fn knows(&self, record_id: &str) -> Result<bool, Self::Error>;
+
+    /// Where the event chain of a session ends.
+    fn session(&self, session: &str) -> Result<Option<Head>, Self::Error>;
+
+    /// Whether this issuer has used a nonce.
+    fn has_nonce(&self, issuer: &str, nonce: &str) -> Result<bool, Self::Error>;
+
     /// Whether one of the first `SUPERSEDES_MAX` valid `supersedes` over this
     /// record has this operator and this issuer.
     fn is_superseded(&self, record_id: &str, by: (&str, &str)) -> Result<bool, Self::Error>;
@@ -48,13 +61,31 @@ pub trait History {
 
 impl Facts {
     /// Looks everything up. A record that names nothing costs nothing.
-    pub fn look_up<H: History>(summary: &Summary, history: &H) -> Result<Self, H::Error> {
+    pub fn look_up<H: History>(
+        issuer: &str,
+        summary: &Summary,
+        history: &H,
+    ) -> Result<Self, H::Error> {
         let mut facts = Self::default();
         if let Some(id) = &summary.record_id {
             let same = history.records(id)?;
             let own = summary.parent.as_ref().map(|parent| &parent.record_id);
             facts.record_id_known = !same.is_empty();
             facts.record_id_other_chain = same.iter().any(|one| one.parent.as_ref() != own);
+            facts.record_id_other_content = same.iter().any(|one| one.content != summary.content);
+        }
+        if !summary.predecessors.is_empty() {
+            let mut all = true;
+            for id in &summary.predecessors {
+                all = all && history.knows(id)?;
+            }
+            facts.predecessors_known = Some(all);
+        }
+        if let Some(span) = &summary.session {
+            facts.session = Some(continuity(history.session(&span.session)?.as_ref(), span));
+        }
+        if let Some(nonce) = &summary.nonce {
+            facts.nonce_used = Some(history.has_nonce(issuer, nonce)?);
         }
         let Some(parent) = &summary.parent else { return Ok(facts) };
         let parents = history.records(&parent.record_id)?;
@@ -72,6 +103,8 @@ impl Facts {
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     records: HashMap<String, Vec<Earlier>>,
+    sessions: HashMap<String, Head>,
+    nonces: HashSet<(String, String)>,
     /// Operator and issuer of every valid `supersedes`, by what it replaces.
     superseded: HashMap<String, Vec<(Option<String>, String)>>,
 }
@@ -87,6 +120,15 @@ impl Memory {
                 records.push(Earlier::of(issuer, summary));
             }
         }
+        if let Some(span) = &summary.session {
+            let head = self.sessions.get(&span.session);
+            if let Some(head) = continuity(head, span).head_after(span) {
+                self.sessions.insert(span.session.clone(), head);
+            }
+        }
+        if let Some(nonce) = &summary.nonce {
+            self.nonces.insert((issuer.to_owned(), nonce.clone()));
+        }
         if let Some(parent) = summary.superseded() {
             let told = self.superseded.entry(parent.to_owned()).or_default();
             if told.len() < SUPERSEDES_MAX {
@@ -101,6 +143,18 @@ impl History for Memory {
 
     fn records(&self, record_id: &str) -> Result<Vec<Earlier>, Self::Error> {
         Ok(self.records.get(record_id).cloned().unwrap_or_default())
+    }
+
+    fn knows(&self, record_id: &str) -> Result<bool, Self::Error> {
+        Ok(self.records.contains_key(record_id))
+    }
+
+    fn session(&self, session: &str) -> Result<Option<Head>, Self::Error> {
+        Ok(self.sessions.get(session).cloned())
+    }
+
+    fn has_nonce(&self, issuer: &str, nonce: &str) -> Result<bool, Self::Error> {
+        Ok(self.nonces.contains(&(issuer.to_owned(), nonce.to_owned())))
     }
 
     fn is_superseded(

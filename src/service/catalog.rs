@@ -135,7 +135,7 @@ impl Service {
     fn gather(&self, name: &str) -> Result<(Vec<story::Entry>, bool), Fault> {
         let mut found: BTreeMap<u64, story::Entry> = BTreeMap::new();
         let mut asked: BTreeSet<Question> = BTreeSet::new();
-        let names = [Field::RecordId, Field::ActionId];
+        let names = [Field::RecordId, Field::ActionId, Field::Session];
         let mut questions: Vec<Question> = names.map(|field| (field, name.to_owned(), None)).into();
         if let Some(digest) = Digest::from_hex(name)
             && let Some(index) = self.store.find(&StatementId::from_digest(digest))?
@@ -225,6 +225,24 @@ fn connected(entry: &story::Entry) -> Vec<Question> {
     }
     if entry.subject.starts_with(profile::capsule::SUBJECT_PREFIX) {
         questions.push((Field::Subject, entry.subject.clone(), None));
+    }
+    for id in &entry.summary.predecessors {
+        questions.push((Field::RecordId, id.clone(), None));
+    }
+    if let Some(span) = &entry.summary.session {
+        questions.push((Field::Session, span.session.clone(), None));
+    }
+    // A reference leads to what it names, under whatever kind of name, and
+    // what is named leads back to those who refer to it.
+    let summary = &entry.summary;
+    let names = summary.record_id.iter().chain(summary.session.iter().map(|span| &span.session));
+    questions.extend(names.map(|name| (Field::ExternalRef, name.clone(), None)));
+    if let Some(reference) = &summary.external_ref {
+        questions.push((Field::RecordId, reference.clone(), None));
+        questions.push((Field::Session, reference.clone(), None));
+    }
+    if let Some(decision) = &summary.decision_id {
+        questions.push((Field::DecisionId, decision.clone(), summary.operator.clone()));
     }
     if let Some(reference) = &entry.summary.external_ref {
         questions.push((Field::ExternalRef, reference.clone(), entry.summary.operator.clone()));

@@ -106,8 +106,8 @@ impl Ledger {
     /// was looked at under the rules still in force.
     pub(super) fn admit(&mut self, statement: &SignedStatement, seen: Seen) -> Result<(), Wrong> {
         let Seen { read, authentic } = seen;
-        let Ok(facts) = Facts::look_up(&read.summary, &self.memory);
         let issuer = statement.header().claims.issuer.as_deref().unwrap_or_default();
+        let Ok(facts) = Facts::look_up(issuer, &read.summary, &self.memory);
         self.memory.hear(issuer, &read.record, &read.summary);
         let authentic = authentic?;
         let policy = self.instead.as_ref().or(self.policy.as_ref());

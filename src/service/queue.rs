@@ -297,13 +297,15 @@ impl Thread {
         let Basis { size, facts, summary, .. } = &item.basis;
         let (store, recent) = (&self.writer.store, &self.writer.recent);
         let mut may_differ = false;
-        for term in fact_terms(summary) {
+        let statement = item.admitted.statement();
+        let issuer = &statement.issuer().name;
+        for term in fact_terms(issuer, summary) {
             if told.contains(&term) {
                 return Ok(true);
             }
             may_differ |= recent.may_tell(&term, *size);
         }
-        Ok(may_differ && store.facts(summary, &item.admitted.statement().id())? != *facts)
+        Ok(may_differ && store.facts(issuer, summary, &statement.id())? != *facts)
     }
 
     fn forget<'a>(&self, items: impl Iterator<Item = &'a Item>) {

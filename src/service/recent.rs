@@ -4,7 +4,7 @@
 //! In: what is committed. Out: whether anything since some size could matter
 //! to a statement. "Maybe" is always a right answer; "no" never is by chance.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::envelope::StatementId;
 use crate::log::TreeSize;
@@ -23,12 +23,13 @@ pub(super) struct Recent {
 struct Generation {
     since: TreeSize,
     ids: HashSet<StatementId>,
-    told: HashSet<Term>,
+    /// With the size of the tree that last came to have it.
+    told: HashMap<Term, TreeSize>,
 }
 
 impl Generation {
     fn from(since: TreeSize) -> Self {
-        Self { since, ids: HashSet::new(), told: HashSet::new() }
+        Self { since, ids: HashSet::new(), told: HashMap::new() }
     }
 }
 
@@ -49,7 +50,7 @@ impl Recent {
         }
         for (id, terms) in committed {
             self.newer.ids.insert(id);
-            self.newer.told.extend(terms.telling().cloned());
+            self.newer.told.extend(terms.telling().map(|term| (term.clone(), size)));
         }
     }
 
@@ -61,7 +62,8 @@ impl Recent {
 
     /// The same for a statement that has the term.
     pub(super) fn may_tell(&self, term: &Term, size: TreeSize) -> bool {
-        size < self.older.since || self.newer.told.contains(term) || self.older.told.contains(term)
+        let told = [&self.newer, &self.older].map(|generation| generation.told.get(term));
+        size < self.older.since || told.into_iter().flatten().any(|at| *at >= size)
     }
 }
 

@@ -70,7 +70,7 @@ impl Candidate {
 
     /// Under which terms earlier statements can change the decision about it.
     pub fn names(&self) -> impl Iterator<Item = Term> + '_ {
-        fact_terms(&self.read.summary)
+        fact_terms(&self.authentic.issuer().name, &self.read.summary)
     }
 
     /// By which terms it can change the decision about later ones.
@@ -192,7 +192,16 @@ impl Service {
     /// decide.
     fn decide(&self, candidate: Candidate) -> Result<(Admitted, Basis), Rejected> {
         let Candidate { rules, authentic, size, read, terms } = candidate;
-        let facts = self.store.facts(&read.summary, &authentic.id()).map_err(Fault::from)?;
+        let issuer = &authentic.issuer().name;
+        let facts = self.store.facts(issuer, &read.summary, &authentic.id());
+        let facts = facts.map_err(Fault::from)?;
+        let terms = match (&read.summary.session, facts.session) {
+            (Some(span), Some(how)) => match how.head_after(span) {
+                Some(head) => terms.ending(&span.session, &head),
+                None => terms,
+            },
+            _ => terms,
+        };
         let about = About::of(&authentic);
         match rules.policy.decide(authentic, &read, &facts) {
             Decision::Admit(admitted) => {

@@ -2,8 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::profile::Summary;
+use crate::profile::{Span, Summary};
 use crate::story::{self, State, Story};
+
+/// What was imagined is marked wherever it is told.
+const COUNTERFACTUAL: &str = "counterfactual";
 
 pub(super) fn entry_json(entry: &story::Entry) -> Value {
     let id = entry.id.to_string();
@@ -47,6 +50,9 @@ pub(crate) fn summary_json(summary: &Summary) -> Value {
         ("effect_attestation", &summary.effect_attestation),
         ("irreversibility", &summary.irreversibility),
         ("external_ref", &summary.external_ref),
+        ("intervention", &summary.intervention),
+        ("content", &summary.content),
+        ("nonce", &summary.nonce),
     ];
     let mut fields = Map::new();
     for (name, text) in texts {
@@ -60,6 +66,19 @@ pub(crate) fn summary_json(summary: &Summary) -> Value {
         ("parent".to_owned(), parent)
     });
     fields.extend([human, at, ok, parent].into_iter().flatten());
+    if !summary.predecessors.is_empty() {
+        fields.insert("predecessors".to_owned(), json!(summary.predecessors));
+    }
+    if let Some(span) = &summary.session {
+        let Span { session, first, last, previous, head } = span;
+        let span = json!({
+            "session": session, "first": first, "last": last, "previous": previous, "head": head,
+        });
+        fields.insert("session".to_owned(), span);
+    }
+    if summary.intervention.as_deref() == Some(COUNTERFACTUAL) {
+        fields.insert("happened".to_owned(), json!(false));
+    }
     if summary.is_concealed {
         fields.insert("is_concealed".to_owned(), json!(true));
     }
@@ -88,6 +107,15 @@ pub(super) fn story_json(story: &Story) -> Value {
         }
         object
     };
+    let session = |told: &story::Session| {
+        json!({
+            "session": told.session,
+            "statements": told.statements,
+            "last": told.head.as_ref().map(|head| head.last),
+            "head": told.head.as_ref().map(|head| &head.hash),
+            "is_gap_free": told.is_gap_free,
+        })
+    };
     let odd = |odd: &story::Oddity| {
         let severity = odd.severity.name();
         json!({ "index": odd.index, "code": odd.code, "severity": severity, "detail": odd.detail })
@@ -103,6 +131,7 @@ pub(super) fn story_json(story: &Story) -> Value {
             let (name, about) = (correlation.name(), correlation.records());
             json!({ "index": index, "correlation": name, "about": about })
         }).collect::<Vec<_>>(),
+        "sessions": story.sessions.iter().map(session).collect::<Vec<_>>(),
         "findings": story.oddities.iter().map(odd).collect::<Vec<_>>(),
     })
 }

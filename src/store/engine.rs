@@ -14,12 +14,13 @@ use std::sync::Arc;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use quick_cache::sync::Cache;
 
-use super::index::{self, GROUP_MAX, Group, Term, statements_in};
+use super::index::{self, Field, GROUP_MAX, Group, Term, statements_in};
 use super::{Commit, Counts, Error, HeadRecord, Stored};
 use crate::envelope::StatementId;
 use crate::key::{self, PublicKey};
 use crate::log::{LeafIndex, TileId};
 use crate::profile::Control;
+use crate::profile::cra::trace::Head;
 use crate::wire::cbor::Value;
 use crate::wire::time::UnixSeconds;
 
@@ -182,6 +183,18 @@ impl Engine {
     /// Whether any statement has the term; only for terms that are asked for.
     pub(super) fn knows(&self, term: &Term) -> Result<bool, Error> {
         Ok(self.index.contains_key(term.presence())?)
+    }
+
+    /// Where a session ends.
+    pub(super) fn session_end(&self, session: &str) -> Result<Option<Head>, Error> {
+        let term = Term::new(Field::Session, session);
+        let Some(end) = self.index.get(term.presence())? else { return Ok(None) };
+        let read = || {
+            let (last, hash) = end.split_first_chunk::<8>()?;
+            let hash = std::str::from_utf8(hash).ok()?.to_owned();
+            Some(Head { last: u64::from_be_bytes(*last), hash })
+        };
+        Ok(read())
     }
 
     /// The last statement before `bound` that has the term.

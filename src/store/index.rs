@@ -11,7 +11,9 @@
 //! |                                                    | the group that    |
 //! |                                                    | have it, u16 each |
 //! | term                                               | nothing: some     |
-//! |                                                    | statement has it  |
+//! |                                                    | statement has it; |
+//! |                                                    | of a session:     |
+//! |                                                    | where it ends     |
 //!
 //! A term is field ‖ value ‖ 0x00, numbers are big-endian. A commit is a
 //! group, so what a thousand statements have in common costs one row.
@@ -19,7 +21,8 @@
 use std::collections::HashMap;
 
 use crate::envelope::{Header, SignedStatement};
-use crate::profile::{self, Read, Record};
+use crate::profile::cra::trace::Head;
+use crate::profile::{self, Read, Record, Span};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
@@ -68,11 +71,15 @@ pub enum Field {
     ExternalRef,
     /// What is known of the effect, as rederived.
     EffectMode,
+    /// The session whose events it holds.
+    Session,
+    /// Issuer and what he may use once.
+    Nonce,
 }
 
 impl Field {
     /// The fields people search by.
-    pub const SEARCHED: [Self; 11] = [
+    pub const SEARCHED: [Self; 13] = [
         Self::Issuer,
         Self::Subject,
         Self::Operator,
@@ -84,6 +91,8 @@ impl Field {
         Self::Verdict,
         Self::EffectType,
         Self::Profile,
+        Self::ExternalRef,
+        Self::Session,
     ];
 
     /// Its name in queries.
@@ -105,6 +114,8 @@ impl Field {
             Self::Supersedes => "supersedes",
             Self::ExternalRef => "external_ref",
             Self::EffectMode => "effect_mode",
+            Self::Session => "session",
+            Self::Nonce => "nonce",
         }
     }
 
@@ -126,6 +137,8 @@ impl Field {
             Self::Supersedes => 14,
             Self::ExternalRef => 15,
             Self::EffectMode => 16,
+            Self::Session => 17,
+            Self::Nonce => 18,
         }
     }
 }
@@ -147,6 +160,12 @@ impl Term {
         }
         key.push(0);
         Self(key)
+    }
+
+    /// The term of a nonce. An issuer's nonces are no other issuer's.
+    pub fn nonce(issuer: &str, nonce: &str) -> Self {
+        let issuer = Digest::of(issuer.as_bytes());
+        Self::new(Field::Nonce, &format!("{issuer} {nonce}"))
     }
 
     /// The term of a time; they sort as the times do.
@@ -172,8 +191,12 @@ impl Term {
 
     /// Whether its absence is asked for so often that a lookup must be cheap.
     fn is_asked_for(&self) -> bool {
-        let asked = [Field::RecordId.number(), Field::Supersedes.number()];
-        self.0.first().is_some_and(|field| asked.contains(field))
+        let asked = [Field::RecordId, Field::Supersedes, Field::Nonce];
+        asked.iter().any(|field| self.is_of(*field))
+    }
+
+    fn is_of(&self, field: Field) -> bool {
+        self.0.first() == Some(&field.number())
     }
 
     /// The leaf index in a key of this term. A value with a zero byte inside
@@ -186,7 +209,11 @@ impl Term {
 
 /// What a statement will be found by.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Terms(Vec<Term>);
+pub struct Terms {
+    all: Vec<Term>,
+    /// Where the session ends after the statement, if it moves the end.
+    session: Option<(Term, Vec<u8>)>,
+}
 
 impl Terms {
     /// Of a statement whose payload was read.
@@ -209,31 +236,44 @@ impl Terms {
             (Field::Verdict, summary.verdict.as_deref()),
             (Field::EffectType, summary.effect_type.as_deref()),
             (Field::ExternalRef, summary.external_ref.as_deref()),
+            (Field::Session, summary.session.as_ref().map(|span| span.session.as_str())),
             (Field::EffectMode, summary.effect_mode.as_deref()),
         ];
         let term = |(field, value): (Field, Option<&str>)| Some(Term::new(field, value?));
-        Self(values.into_iter().filter_map(term).collect())
+        let mut all: Vec<Term> = values.into_iter().filter_map(term).collect();
+        all.extend(summary.predecessors.iter().map(|id| Term::new(Field::ParentId, id)));
+        let issuer = claims.issuer.as_deref().unwrap_or_default();
+        all.extend(summary.nonce.iter().map(|nonce| Term::nonce(issuer, nonce)));
+        Self { all, session: None }
     }
 
-    /// Of a statement as it lies in the log.
-    pub(super) fn of_canonical(canonical: &[u8]) -> Self {
+    /// Says where the session ends once the statement is logged.
+    pub fn ending(mut self, session: &str, head: &Head) -> Self {
+        let mut value = head.last.to_be_bytes().to_vec();
+        value.extend_from_slice(head.hash.as_bytes());
+        self.session = Some((Term::new(Field::Session, session), value));
+        self
+    }
+
+    /// Of a statement as it lies in the log, and the events it holds.
+    pub(super) fn of_canonical(canonical: &[u8]) -> (Self, Option<Span>) {
         // What cannot be read cannot be found; `fsck` says why.
         let Ok(statement) = SignedStatement::parse_any_size(canonical.to_vec()) else {
-            return Self::default();
+            return (Self::default(), None);
         };
         let header = statement.header();
         let read = profile::read_payload(header, statement.payload().unwrap_or_default());
-        Self::of(header, &read)
+        (Self::of(header, &read), read.summary.session)
     }
 
     /// Those by which it changes what the log says about other records.
     pub fn telling(&self) -> impl Iterator<Item = &Term> {
-        self.0.iter().filter(|term| term.is_asked_for())
+        self.all.iter().filter(|term| term.is_asked_for() || term.is_of(Field::Session))
     }
 
     /// One by one.
     pub fn iter(&self) -> impl Iterator<Item = &Term> {
-        self.0.iter()
+        self.all.iter()
     }
 }
 
@@ -244,18 +284,21 @@ pub(super) const GROUP_MAX: usize = 4096;
 pub(super) struct Group<'a> {
     first: u64,
     offsets: HashMap<&'a Term, Vec<u8>>,
+    sessions: HashMap<&'a Term, &'a [u8]>,
 }
 
 impl<'a> Group<'a> {
     /// Of at most `GROUP_MAX` statements, the first at `first`.
     pub(super) fn new(first: u64, statements: impl Iterator<Item = &'a Terms>) -> Self {
         let mut offsets: HashMap<&Term, Vec<u8>> = HashMap::new();
+        let mut sessions: HashMap<&Term, &[u8]> = HashMap::new();
         for (offset, terms) in (0_u16..).zip(statements) {
             for term in terms.iter() {
                 offsets.entry(term).or_default().extend(offset.to_be_bytes());
             }
+            sessions.extend(terms.session.iter().map(|(term, end)| (term, end.as_slice())));
         }
-        Self { first, offsets }
+        Self { first, offsets, sessions }
     }
 
     /// Keys and values.
@@ -263,7 +306,9 @@ impl<'a> Group<'a> {
         let known = self.offsets.keys().filter(|term| term.is_asked_for());
         let known = known.map(|term| (term.presence().to_vec(), [].as_slice()));
         let rows = self.offsets.iter();
-        known.chain(rows.map(|(term, offsets)| (term.at(self.first), offsets.as_slice())))
+        let ends = self.sessions.iter().map(|(term, end)| (term.presence().to_vec(), *end));
+        let rows = rows.map(|(term, offsets)| (term.at(self.first), offsets.as_slice()));
+        known.chain(ends).chain(rows)
     }
 }
 

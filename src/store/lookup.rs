@@ -6,11 +6,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use super::index::{Field, Group, Term, Terms};
 use super::{Error, Store};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::{LeafIndex, TreeSize};
 use crate::policy::{Earlier, Facts, History, RECORDS_MAX, SUPERSEDES_MAX};
+use crate::profile::cra::trace::{Head, continuity};
 use crate::profile::{self, Summary};
 use crate::wire::time::UnixSeconds;
 
@@ -163,12 +166,17 @@ impl Store {
 
     /// What the log says about a statement that is not in it yet, or that
     /// stands in it: then what the log before it says.
-    pub fn facts(&self, summary: &Summary, id: &StatementId) -> Result<Facts, Error> {
-        if summary.record_id.is_none() && summary.parent.is_none() {
+    pub fn facts(
+        &self,
+        issuer: &str,
+        summary: &Summary,
+        id: &StatementId,
+    ) -> Result<Facts, Error> {
+        if fact_terms(issuer, summary).next().is_none() {
             return Ok(Facts::default());
         }
         let before = self.find(id)?.map_or(u64::MAX, LeafIndex::get);
-        Facts::look_up(summary, &Before { store: self, bound: before })
+        Facts::look_up(issuer, summary, &Before { store: self, bound: before })
     }
 
     /// Throws the index away and makes it again from the statements.
@@ -178,10 +186,10 @@ impl Store {
         let mut first = 0;
         while first < size.get() {
             let end = size.get().min(first + REINDEX_BATCH);
-            let (mut terms, mut times) = (Vec::new(), Vec::new());
+            let (mut terms, mut times, mut ends) = (Vec::new(), Vec::new(), HashMap::new());
             for index in (first..end).map(LeafIndex::new) {
                 let stored = self.statement(index)?.ok_or(Error::StatementMissing { index })?;
-                terms.push(Terms::of_canonical(&stored.canonical));
+                terms.push(self.reread(&stored.canonical, &mut ends)?);
                 if time.replace(stored.time) != Some(stored.time) {
                     times.push((index, stored.time));
                 }
@@ -193,6 +201,27 @@ impl Store {
         self.engine.mark_index()
     }
 
+    /// What a logged statement is found by. `ends` are those of sessions that
+    /// statements of the same group have moved.
+    fn reread(
+        &self,
+        canonical: &[u8],
+        ends: &mut HashMap<String, Head>,
+    ) -> Result<Terms, Error> {
+        let (terms, span) = Terms::of_canonical(canonical);
+        let Some(span) = span else { return Ok(terms) };
+        let end = match ends.get(&span.session) {
+            Some(end) => Some(end.clone()),
+            None => self.engine.session_end(&span.session)?,
+        };
+        let Some(end) = continuity(end.as_ref(), &span).head_after(&span) else {
+            return Ok(terms);
+        };
+        let terms = terms.ending(&span.session, &end);
+        ends.insert(span.session, end);
+        Ok(terms)
+    }
+
     /// Throws the index away. The next start makes it again.
     pub fn drop_index(&self) -> Result<(), Error> {
         self.engine.clear_index()
@@ -200,12 +229,18 @@ impl Store {
 }
 
 /// The terms under which a statement could change another's facts.
-pub fn fact_terms(summary: &Summary) -> impl Iterator<Item = Term> + '_ {
+pub fn fact_terms<'a>(
+    issuer: &'a str,
+    summary: &'a Summary,
+) -> impl Iterator<Item = Term> + 'a {
+    let before = summary.predecessors.iter().map(|id| Term::new(Field::RecordId, id));
+    let session = summary.session.iter().map(|span| Term::new(Field::Session, &span.session));
+    let nonce = summary.nonce.iter().map(|nonce| Term::nonce(issuer, nonce));
     let own = summary.record_id.iter().map(|id| Term::new(Field::RecordId, id));
     let parent = summary.parent.iter().flat_map(|parent| {
         [Field::RecordId, Field::Supersedes].map(|field| Term::new(field, &parent.record_id))
     });
-    own.chain(parent)
+    own.chain(parent).chain(before).chain(session).chain(nonce)
 }
 
 enum Step {
@@ -218,6 +253,16 @@ enum Step {
 struct Before<'a> {
     store: &'a Store,
     bound: u64,
+}
+
+impl Before<'_> {
+    fn has_any(&self, term: &Term) -> Result<bool, Error> {
+        let engine = &self.store.engine;
+        if !engine.knows(term)? || self.bound == u64::MAX {
+            return engine.knows(term);
+        }
+        Ok(!engine.with_term(term, self.bound, 1)?.is_empty())
+    }
 }
 
 impl History for Before<'_> {
@@ -241,6 +286,31 @@ impl History for Before<'_> {
         };
         let found = engine.with_term(&term, self.bound, RECORDS_MAX)?;
         found.into_iter().map(read).collect()
+    }
+
+    fn knows(&self, record_id: &str) -> Result<bool, Error> {
+        let term = Term::new(Field::RecordId, record_id);
+        self.has_any(&term)
+    }
+
+    fn session(&self, session: &str) -> Result<Option<Head>, Error> {
+        if self.bound == u64::MAX {
+            return self.store.engine.session_end(session);
+        }
+        // Of the past only the statements themselves tell.
+        let term = Term::new(Field::Session, session);
+        let mut end = None;
+        for index in self.store.engine.with_term(&term, self.bound, usize::MAX)? {
+            let index = LeafIndex::new(index);
+            let stored = self.store.statement(index)?.ok_or(Error::StatementMissing { index })?;
+            let Some(span) = Terms::of_canonical(&stored.canonical).1 else { continue };
+            end = continuity(end.as_ref(), &span).head_after(&span).or(end);
+        }
+        Ok(end)
+    }
+
+    fn has_nonce(&self, issuer: &str, nonce: &str) -> Result<bool, Error> {
+        self.has_any(&Term::nonce(issuer, nonce))
     }
 
     fn is_superseded(

@@ -40,6 +40,7 @@ impl<'a> Chains<'a> {
 
     fn take(&mut self, record: &'a Entry) {
         self.same_id(record);
+        self.predecessors(record);
         let Some(parent) = &record.summary.parent else { return };
         let parent_id = parent.record_id.as_str();
         if record.record_id().is_some_and(|id| id == parent_id) {
@@ -79,6 +80,23 @@ impl<'a> Chains<'a> {
         }
     }
 
+    /// Causes come before effects, in the log as in the world.
+    fn predecessors(&mut self, record: &'a Entry) {
+        for id in &record.summary.predecessors {
+            match self.by_id.get(id.as_str()).copied() {
+                None => {
+                    let detail = format!("its predecessor {id} is not among the records");
+                    self.odd(record, "predecessor_missing", &detail);
+                }
+                Some(found) if found.index >= record.index => {
+                    let detail = format!("its predecessor {id} was logged after it");
+                    self.odd(record, "predecessor_not_earlier", &detail);
+                }
+                Some(_) => self.children.entry(id.as_str()).or_default().push(record),
+            }
+        }
+    }
+
     /// One content address, two places in the story.
     fn same_id(&mut self, record: &Entry) {
         let Some(first) = record.record_id().and_then(|id| self.by_id.get(id.as_str()).copied())
@@ -88,6 +106,10 @@ impl<'a> Chains<'a> {
         if first.index != record.index && first.summary.parent != record.summary.parent {
             let detail = format!("#{} has the same record id and another chain", first.index);
             self.odd(record, "capsule_id_equivocation", &detail);
+        }
+        if first.index != record.index && first.summary.content != record.summary.content {
+            let detail = format!("#{} has the same name and says something else", first.index);
+            self.odd(record, "record_id_equivocation", &detail);
         }
     }
 

@@ -13,6 +13,7 @@ mod cast;
 mod chain;
 mod outcome;
 mod reversal;
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use crate::wire::time::UnixSeconds;
 
 pub use cast::{Cast, Speaker};
 pub use outcome::Correlation;
+pub use session::Session;
 
 /// A statement with its place in the log.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -92,6 +94,8 @@ pub struct Story {
     pub outcomes: Vec<(Entry, Correlation)>,
     /// Who takes something back, by index, and the confirmed records it is.
     pub reversals: Vec<(u64, Correlation)>,
+    /// Event chains, and whether each is whole.
+    pub sessions: Vec<Session>,
     /// What does not fit, in log order.
     pub oddities: Vec<Oddity>,
 }
@@ -104,9 +108,10 @@ impl Story {
         let (states, forks, mut oddities) = chain::follow(&records);
         let outcomes = outcome::correlate(outcomes, &records, &mut oddities);
         let reversals = reversal::find(&records, &outcomes, &mut oddities);
+        let sessions = session::follow(&records, &mut oddities);
         oddities.sort_by_key(|oddity| oddity.index);
         let records = records.into_iter().zip(states).collect();
-        Self { records, forks, outcomes, reversals, oddities }
+        Self { records, forks, outcomes, reversals, sessions, oddities }
     }
 
     /// The statement that took the effect of a record back, if one clearly

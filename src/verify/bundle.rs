@@ -203,7 +203,8 @@ fn admitted(
         Err(e) => return no(e.code(), e.to_string()),
     };
     let read = profile::read(&authentic);
-    let Ok(facts) = Facts::look_up(&read.summary, &remember(earlier));
+    let issuer = &authentic.issuer().name;
+    let Ok(facts) = Facts::look_up(issuer, &read.summary, &remember(earlier));
     match policy.decide(authentic, &read, &facts) {
         Decision::Admit(_) => {
             Check::yes("admitted", format!("policy {:?} admits it", policy.name()))

@@ -369,10 +369,11 @@ async fn facts_are_the_same_from_the_index_and_from_a_walk() {
         let header = statement.header();
         let record = read_payload(header, statement.payload().unwrap()).record;
         let summary = record.summary();
-        let Ok(walked) = Facts::look_up(&summary, &memory);
+        let issuer = header.claims.issuer.as_deref().unwrap();
+        let Ok(walked) = Facts::look_up(issuer, &summary, &memory);
         let id = StatementId::of_canonical(&stored.canonical);
-        assert_eq!(store.facts(&summary, &id).unwrap(), walked, "#{index}");
-        memory.hear(header.claims.issuer.as_deref().unwrap(), &record, &summary);
+        assert_eq!(store.facts(issuer, &summary, &id).unwrap(), walked, "#{index}");
+        memory.hear(issuer, &record, &summary);
         told.push(walked);
     }
     let parent = |same, superseded| Facts {
