@@ -46,6 +46,8 @@ table! {
         "Leaves in the log";
     CHECKPOINT_TIMESTAMP: "gauge" "capstan_checkpoint_timestamp_seconds" []
         "Unix time of the last published checkpoint";
+    HELD: "gauge" "capstan_held_statements" []
+        "Statements that wait for records they name";
     QUEUE_DEPTH: "gauge" "capstan_queue_depth" []
         "Statements that wait for a commit";
     QUEUE_BYTES: "gauge" "capstan_queue_bytes" []
@@ -145,6 +147,7 @@ struct Inner {
     commit_duration: Histogram,
     tree_size: Level,
     checkpoint_timestamp: Level,
+    held: Level,
     queue_depth: Level,
     queue_bytes: Level,
     disk_free: Level,
@@ -178,6 +181,7 @@ impl Metrics {
             commit_duration: register(r, &COMMIT_DURATION, Histogram::new(SECONDS)),
             tree_size: register(r, &TREE_SIZE, Level::default()),
             checkpoint_timestamp: register(r, &CHECKPOINT_TIMESTAMP, Level::default()),
+            held: register(r, &HELD, Level::default()),
             queue_depth: register(r, &QUEUE_DEPTH, Level::default()),
             queue_bytes: register(r, &QUEUE_BYTES, Level::default()),
             disk_free: register(r, &DISK_FREE, Level::default()),
@@ -221,6 +225,11 @@ impl Metrics {
     pub fn queued(&self, statements: usize, bytes: usize) {
         self.0.queue_depth.set(clamped(statements));
         self.0.queue_bytes.set(clamped(bytes));
+    }
+
+    /// This many statements wait for records they name.
+    pub fn held(&self, statements: usize) {
+        self.0.held.set(clamped(statements));
     }
 
     /// The disk has this much room now.

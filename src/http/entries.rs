@@ -113,22 +113,34 @@ pub(super) async fn finished(app: &App, prepared: Prepared) -> Result<Answer, Re
     let ticket = match prepared {
         Prepared::Known(registered) => return Ok(Answer::Registered(registered)),
         Prepared::Queued(ticket) => ticket,
+        Prepared::Waiting(waiting) => {
+            let (id, service) = (waiting.id(), app.service.clone());
+            go_on(id, async move { service.wait(*waiting).await });
+            return Ok(Answer::Pending(id));
+        }
     };
     let (id, service) = (ticket.id(), app.service.clone());
     let mut finish = Box::pin(async move { service.finish(ticket).await });
     match tokio::time::timeout(app.options.deadline, &mut finish).await {
         Ok(finished) => finished.map(|done| Answer::Registered(Box::new(done))),
         Err(_) => {
-            // A statement that the writer sends back to be decided again has
-            // somebody to do so, also after its client was told to wait.
-            tokio::spawn(async move {
-                if let Err(rejected) = finish.await {
-                    tracing::warn!(%id, code = rejected.code(), reason = %rejected, "accepted, then not registered");
-                }
-            });
+            go_on(id, finish);
             Ok(Answer::Pending(id))
         }
     }
+}
+
+/// A statement that has still to be decided has somebody to do so, also after
+/// its client was told to come back.
+fn go_on(
+    id: StatementId,
+    registration: impl Future<Output = Result<Registered, Rejected>> + Send + 'static,
+) {
+    tokio::spawn(async move {
+        if let Err(rejected) = registration.await {
+            tracing::warn!(%id, code = rejected.code(), reason = %rejected, "accepted, then not registered");
+        }
+    });
 }
 
 /// `GET /entries/{id}`

@@ -11,7 +11,7 @@ use super::{Policy, Rate};
 use crate::profile;
 use crate::wire::text::did_you_mean;
 
-const TOP_KEYS: &[&str] = &["name", "description", "allow", "rate", "refuse"];
+const TOP_KEYS: &[&str] = &["name", "description", "allow", "pending", "rate", "refuse"];
 
 pub(super) fn parse(text: &str) -> Result<Policy, Error> {
     let table = DeTable::parse(text).map_err(|e| Error::NotToml { detail: e.to_string() })?;
@@ -23,6 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Policy, Error> {
         refuse: rules(&table, "refuse")?,
         allow: rules(&table, "allow")?,
         rate: rate(&table)?,
+        pending: pending(&table)?,
         text: text.to_owned(),
     })
 }
@@ -36,6 +37,21 @@ fn rate(table: &At<'_>) -> Result<Option<Rate>, Error> {
     let per_minute = u32::try_from(per_minute).ok().filter(|n| *n > 0);
     let per_minute = per_minute.ok_or_else(|| inner.wrong("per_minute", "a number from 1"))?;
     Ok(Some(Rate { per_minute }))
+}
+
+fn pending(table: &At<'_>) -> Result<Option<Pending>, Error> {
+    let Some(value) = table.get("pending") else { return Ok(None) };
+    let DeValue::Table(inner) = value else { return Err(table.wrong("pending", "a table")) };
+    let inner = At { text: table.text, table: inner };
+    inner.refuse_unknown(&["seconds", "statements"])?;
+    let number = |key: &'static str, most: u64| {
+        let found = inner.number(key)?.ok_or(Error::Missing { key })?;
+        let found = u64::try_from(found).ok().filter(|n| (1..=most).contains(n));
+        found.ok_or_else(|| inner.wrong(key, "a number from 1, of reasonable size"))
+    };
+    let seconds = number("seconds", 86_400)?;
+    let statements = usize::try_from(number("statements", 100_000)?).unwrap_or(usize::MAX);
+    Ok(Some(Pending { seconds, statements }))
 }
 
 fn rules(table: &At<'_>, list: &'static str) -> Result<Vec<Rule>, Error> {

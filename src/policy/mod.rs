@@ -39,6 +39,7 @@ pub struct Policy {
     refuse: Vec<Rule>,
     allow: Vec<Rule>,
     rate: Option<Rate>,
+    pending: Option<Pending>,
     text: String,
 }
 
@@ -48,6 +49,16 @@ pub struct Policy {
 pub struct Rate {
     /// Statements per minute and issuer.
     pub per_minute: u32,
+}
+
+/// How long, and how many, statements wait for predecessors that are not
+/// logged. Like the rate it decides when, never whether.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Pending {
+    /// Seconds after which one is refused.
+    pub seconds: u64,
+    /// How many may wait.
+    pub statements: usize,
 }
 
 /// Proof that the registration policy said yes. Only `Policy::decide` and
@@ -102,6 +113,20 @@ impl Policy {
     /// How often one issuer may register.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
+    }
+
+    /// Whether statements wait for their predecessors.
+    pub fn pending(&self) -> Option<Pending> {
+        self.pending
+    }
+
+    /// Whether a statement is refused for nothing but predecessors that are
+    /// not logged, and may wait for them.
+    pub fn may_wait(&self, statement: &Authentic, read: &Read, facts: &Facts) -> Option<Pending> {
+        let pending = self.pending.filter(|_| facts.predecessors_known == Some(false))?;
+        let then = Facts { predecessors_known: Some(true), ..*facts };
+        let waits = !self.admits(statement, read, facts) && self.admits(statement, read, &then);
+        waits.then_some(pending)
     }
 
     /// The rules that refuse, then those that allow.

@@ -13,6 +13,7 @@ mod control;
 mod error;
 mod facts;
 mod fsck;
+mod held;
 mod ledger;
 mod open;
 mod proof;
@@ -44,6 +45,7 @@ use crate::resolve::DidWebResolver;
 use crate::store::Store;
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
+use held::Held;
 
 pub use catalog::{NOT_PROOF, reindex};
 pub use clock::now;
@@ -58,7 +60,7 @@ pub use publish::keep_publishing;
 pub use queue::{QueueLimits, Ticket};
 pub use rate::Buckets;
 pub use refusals::{Refused, refusals};
-pub use register::{Candidate, Entry, Prepared, Recognised, Registered};
+pub use register::{Candidate, Entry, Prepared, Recognised, Registered, Waiting};
 pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
 pub(crate) use telling::summary_json;
 pub use writer::{Error as CommitError, Writer};
@@ -107,6 +109,7 @@ struct Shared {
     snapshot: ArcSwap<Snapshot>,
     rules: ArcSwap<Rules>,
     keys: ArcSwap<Vec<PublicKey>>,
+    held: Arc<Held>,
 }
 
 /// The last signed head, and the right edge of its tree.

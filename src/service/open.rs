@@ -106,6 +106,7 @@ pub fn init(
         }),
         keys: ArcSwap::from_pointee(vec![key.public().clone()]),
         signer: ArcSwap::from_pointee(key),
+        held: Arc::default(),
     });
     let mut writer = Writer {
         identity: identity.clone(),
@@ -166,6 +167,7 @@ impl Writer {
             rules: ArcSwap::from_pointee(rules_in_force(&store)?),
             keys: ArcSwap::from_pointee(keys),
             signer: ArcSwap::from_pointee(key),
+            held: Arc::default(),
         });
         let recent = Recent::new(head.size());
         Ok(Self { identity, store: Arc::new(store), shared, head, edge, recent, guard: None })

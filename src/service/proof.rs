@@ -25,7 +25,7 @@ impl Service {
     pub fn find(&self, id: &StatementId) -> Result<Whereabouts, Fault> {
         // Asked before the store: a statement leaves the queue only after it
         // has reached the store.
-        let pending = self.queue.holds(id);
+        let pending = self.queue.holds(id) || self.shared.held.holds(id);
         Ok(match self.store.find(id)? {
             Some(index) if self.head().size.contains(index) => {
                 Whereabouts::Logged(Entry { id: *id, index })

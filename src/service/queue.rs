@@ -262,6 +262,7 @@ impl Thread {
         let size = self.writer.size().get();
         let fresh = u32::try_from(fresh).unwrap_or(u32::MAX);
         self.metrics.committed(fresh, started.elapsed().as_secs_f64(), size);
+        self.shared.held.tell(current.iter().flat_map(|item| item.basis.terms.telling()));
         self.forget(current.iter().chain(&stale));
         for (item, placed) in current.into_iter().zip(appended) {
             // The client may have gone; the statement is logged all the same.

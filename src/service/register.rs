@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::held::Place;
 use super::queue::{Basis, Ticket};
 use super::refusals::About;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
 use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
 use crate::log::{LeafIndex, TreeSize};
-use crate::policy::{Admitted, Decision};
+use crate::policy::{Admitted, Decision, Facts};
 use crate::profile::{self, Read};
 use crate::store::{Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
@@ -39,6 +40,28 @@ pub enum Prepared {
     Known(Box<Registered>),
     /// It is in the queue.
     Queued(Ticket),
+    /// It waits for records it names.
+    Waiting(Box<Waiting>),
+}
+
+/// A statement that is fine but for predecessors that are not logged.
+pub struct Waiting {
+    candidate: Candidate,
+    place: Place,
+    until: tokio::time::Instant,
+}
+
+impl Waiting {
+    /// The statement's name.
+    pub fn id(&self) -> StatementId {
+        self.candidate.authentic.id()
+    }
+}
+
+/// What came of asking the policy.
+enum Decided {
+    Admitted(Admitted, Basis),
+    Waits(Waiting),
 }
 
 /// How far a statement comes by itself, without a word of the log before it.
@@ -85,6 +108,7 @@ impl Service {
         match self.prepare(bytes).await? {
             Prepared::Known(registered) => Ok(*registered),
             Prepared::Queued(ticket) => self.finish(ticket).await,
+            Prepared::Waiting(waiting) => self.wait(*waiting).await,
         }
     }
 
@@ -117,8 +141,33 @@ impl Service {
     /// Decides by what the log says now, and puts what is admitted in the
     /// queue.
     pub fn enqueue(&self, candidate: Candidate) -> Result<Prepared, Rejected> {
-        let (admitted, basis) = self.decide(candidate)?;
-        Ok(Prepared::Queued(self.queue.push(admitted, basis)?))
+        match self.decide(candidate, &mut None)? {
+            Decided::Admitted(admitted, basis) => {
+                Ok(Prepared::Queued(self.queue.push(admitted, basis)?))
+            }
+            Decided::Waits(waiting) => Ok(Prepared::Waiting(Box::new(waiting))),
+        }
+    }
+
+    /// Waits until every predecessor is logged, or for as long as the policy
+    /// allows; then it is decided and takes its way.
+    pub async fn wait(&self, waiting: Waiting) -> Result<Registered, Rejected> {
+        let mut waiting = waiting;
+        loop {
+            let heard = self.shared.held.listen(waiting.candidate.names());
+            let mut waited = Some((waiting.place, waiting.until));
+            match self.decide(waiting.candidate, &mut waited)? {
+                Decided::Admitted(admitted, basis) => {
+                    let ticket = self.queue.push(admitted, basis)?;
+                    // Only now, or there were a moment at which nobody has it.
+                    drop(waited);
+                    return self.finish(ticket).await;
+                }
+                Decided::Waits(again) => waiting = again,
+            }
+            // Past its time it is decided once more, and then for good.
+            let _late = tokio::time::timeout_at(waiting.until, heard.notified()).await;
+        }
     }
 
     /// Waits for the commit that covers the statement; then its receipt.
@@ -138,9 +187,13 @@ impl Service {
                 if let Some(entry) = self.standing(&authentic)? {
                     return Ok(self.again(entry)?);
                 }
-                let (admitted, basis) = self.decide(Candidate::new(rules, authentic, size))?;
-                ticket = self.queue.push(admitted, basis)?;
-                continue;
+                match self.decide(Candidate::new(rules, authentic, size), &mut None)? {
+                    Decided::Admitted(admitted, basis) => {
+                        ticket = self.queue.push(admitted, basis)?;
+                        continue;
+                    }
+                    Decided::Waits(waiting) => return Box::pin(self.wait(waiting)).await,
+                }
             };
             let entry = Entry { id: ticket.id(), index: placed.index };
             let Some(path) = &placed.path else { return Ok(self.again(entry)?) };
@@ -190,11 +243,20 @@ impl Service {
 
     /// Asks the log about what the statement names, and lets the policy
     /// decide.
-    fn decide(&self, candidate: Candidate) -> Result<(Admitted, Basis), Rejected> {
-        let Candidate { rules, authentic, size, read, terms } = candidate;
-        let issuer = &authentic.issuer().name;
-        let facts = self.store.facts(issuer, &read.summary, &authentic.id());
+    fn decide(
+        &self,
+        candidate: Candidate,
+        waited: &mut Option<(Place, tokio::time::Instant)>,
+    ) -> Result<Decided, Rejected> {
+        let issuer = &candidate.authentic.issuer().name;
+        let facts =
+            self.store.facts(issuer, &candidate.read.summary, &candidate.authentic.id());
         let facts = facts.map_err(Fault::from)?;
+        let candidate = match self.hold(candidate, &facts, waited) {
+            Ok(waiting) => return Ok(Decided::Waits(waiting)),
+            Err(candidate) => *candidate,
+        };
+        let Candidate { rules, authentic, size, read, terms } = candidate;
         let terms = match (&read.summary.session, facts.session) {
             (Some(span), Some(how)) => match how.head_after(span) {
                 Some(head) => terms.ending(&span.session, &head),
@@ -206,12 +268,41 @@ impl Service {
         match rules.policy.decide(authentic, &read, &facts) {
             Decision::Admit(admitted) => {
                 let epoch = rules.epoch;
-                Ok((*admitted, Basis { epoch, size, facts, summary: read.summary, terms }))
+                let basis = Basis { epoch, size, facts, summary: read.summary, terms };
+                Ok(Decided::Admitted(*admitted, basis))
             }
             Decision::Refuse(refusal) => {
                 self.refusals.keep(&about, &refusal);
                 Err(Rejected::Refused(Box::new(refusal)))
             }
+        }
+    }
+
+    /// Lets a candidate wait if the policy would admit it but for its
+    /// predecessors, there is room, and it has not waited long enough.
+    fn hold(
+        &self,
+        candidate: Candidate,
+        facts: &Facts,
+        waited: &mut Option<(Place, tokio::time::Instant)>,
+    ) -> Result<Waiting, Box<Candidate>> {
+        let Candidate { rules, authentic, read, .. } = &candidate;
+        let Some(pending) = rules.policy.may_wait(authentic, read, facts) else {
+            return Err(Box::new(candidate));
+        };
+        let now = tokio::time::Instant::now();
+        let place = match waited.take() {
+            Some(waited) => Some(waited).filter(|(_, until)| *until > now),
+            None => {
+                let until = now + std::time::Duration::from_secs(pending.seconds);
+                let place = self.shared.held.place(authentic.id(), pending.statements);
+                place.map(|place| (place, until))
+            }
+        };
+        self.metrics.held(self.shared.held.len());
+        match place {
+            Some((place, until)) => Ok(Waiting { candidate, place, until }),
+            None => Err(Box::new(candidate)),
         }
     }
 
