@@ -6,13 +6,15 @@
 pub mod capsule;
 mod control;
 mod finding;
+pub mod pacr;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 use crate::envelope::{Authentic, ContentType, HashEnvelope, Header};
-use crate::wire::json;
+use crate::wire::{cbor, json};
 use capsule::{CapsuleIdRecord, CapsuleRecord, OutcomeRecord};
+use pacr::PacrRecord;
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
@@ -22,7 +24,7 @@ pub use summary::{Parent, Span, Summary};
 const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"];
 
 /// One list for each module that notices something. A profile adds its own.
-const CODES: &[&[&str]] = &[HEADER_CODES, json::CODES, capsule::CODES];
+const CODES: &[&[&str]] = &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES];
 
 /// Every code that reading a payload can give: what a policy may name.
 pub fn codes() -> impl Iterator<Item = &'static str> + Clone {
@@ -44,6 +46,8 @@ pub enum Record {
     Opaque,
     /// What became of an action recorded by a Capsule.
     Outcome(Box<OutcomeRecord>),
+    /// A Physically Annotated Causal Record.
+    Pacr(Box<PacrRecord>),
 }
 
 impl Record {
@@ -56,6 +60,7 @@ impl Record {
             Self::Hash(_) => "hash",
             Self::Opaque => "opaque",
             Self::Outcome(_) => "capsule-outcome",
+            Self::Pacr(_) => "pacr",
         }
     }
 
@@ -65,6 +70,7 @@ impl Record {
             Self::Capsule(record) => record.summary(),
             Self::CapsuleId(record) => record.summary(),
             Self::Outcome(record) => record.summary(),
+            Self::Pacr(record) => record.summary(),
             Self::Control(_) | Self::Hash(_) | Self::Opaque => Summary::default(),
         }
     }
@@ -118,12 +124,19 @@ pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
             let (record, findings) = CapsuleIdRecord::read(payload);
             (Record::CapsuleId(record), findings)
         }
+        pacr::CBOR_CONTENT_TYPE => causal(pacr::Encoding::Cbor, payload),
+        pacr::JSON_CONTENT_TYPE => causal(pacr::Encoding::Json, payload),
         name => {
             let control = Control::from_content_type(name);
             (control.map_or(Record::Opaque, Record::Control), Vec::new())
         }
     };
     Read::new(record, findings)
+}
+
+fn causal(encoding: pacr::Encoding, payload: &[u8]) -> (Record, Vec<Finding>) {
+    let (record, findings) = PacrRecord::read(encoding, payload);
+    (Record::Pacr(Box::new(record)), findings)
 }
 
 fn hash(envelope: &HashEnvelope) -> Read {

@@ -4,17 +4,22 @@ use std::path::Path;
 
 use super::*;
 
+/// What is noticed elsewhere than in a statement's payload.
+fn later() -> impl Iterator<Item = &'static str> {
+    [capsule::LATER_CODES, pacr::IMPORT_CODES].into_iter().flatten().copied()
+}
+
 /// Called for every finding any test of the library brings about.
 pub(super) fn listed(code: &str) {
-    let known = codes().chain(capsule::LATER_CODES.iter().copied());
+    let known = codes().chain(later());
     assert!(known.into_iter().any(|known| known == code), "{code} is in no list of finding codes");
 }
 
 #[test]
 fn every_listed_code_is_given_somewhere_and_stands_once() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
-    let text = ["profile", "wire/json"].map(|part| sources(&Path::new(source).join(part))).concat();
-    let all: Vec<&str> = codes().chain(capsule::LATER_CODES.iter().copied()).collect();
+    let text = ["profile", "wire/cbor", "wire/json"].map(|part| sources(&Path::new(source).join(part))).concat();
+    let all: Vec<&str> = codes().chain(later()).collect();
     for code in &all {
         assert!(text.contains(&format!("\"{code}\"")), "{code} is listed, but nothing gives it");
         assert_eq!(all.iter().filter(|other| *other == code).count(), 1, "{code}");

@@ -13,7 +13,7 @@ use minicbor::{Decoder, Encoder};
 
 use crate::wire::limits::{CBOR_DEPTH_MAX, CBOR_ITEMS_MAX};
 
-pub use error::Error;
+pub use error::{CODES, Error};
 
 /// One CBOR data item, borrowing its strings.
 #[derive(Clone, Debug, PartialEq)]

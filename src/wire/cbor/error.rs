@@ -33,6 +33,19 @@ pub enum Error {
     UnexpectedType { at: usize, expected: &'static str },
 }
 
+/// Every word that `Error::code` can give.
+pub const CODES: &[&str] = &[
+    "cbor-duplicate-key",
+    "cbor-indefinite-length",
+    "cbor-long-head",
+    "cbor-not-well-formed",
+    "cbor-too-deep",
+    "cbor-too-many-items",
+    "cbor-trailing-bytes",
+    "cbor-unexpected-end",
+    "cbor-unexpected-type",
+];
+
 impl Error {
     /// The stable word for this error.
     pub fn code(&self) -> &'static str {

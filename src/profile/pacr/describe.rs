@@ -1,0 +1,171 @@
+//! A plain description of an event, as people and scripts write it.
+//!
+//! In: the JSON of a record, in which an Estimate may also be a number or
+//! `[point, lower, upper]`, the identity and the predecessors may be left
+//! out, and the payload may be given as `intervention`, `sim_real_corr` and
+//! `inner`. Out: a whole record that breaks no rule but maybe 6 and 7.
+
+use super::id::CausalId;
+use super::tag::{Kind, Tag};
+use super::tuple::SixTuple;
+use super::{Encoding, PacrRecord};
+use crate::profile::finding::{Finding, Severity};
+use crate::wire::digest::Digest;
+use crate::wire::json::{self, Json};
+use crate::wire::text;
+
+/// What is understood in place of `payload`.
+const IN_PAYLOAD: &[&str] = &["intervention", "sim_real_corr", "inner"];
+
+/// Stands for an identity that is not known yet.
+const UNNAMED: &str = "FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF";
+
+/// Makes the record that a description means, with the flags it carries.
+pub fn describe(description: &[u8]) -> Result<(SixTuple, Vec<Finding>), Error> {
+    let described = Json::read(description).map_err(Error::NotJson)?;
+    let Json::Object(members) = described else {
+        return Err(wrong("", "an object"));
+    };
+    let is_named = members.iter().any(|(name, _)| name == "id");
+    let record = record(members)?;
+    let (record, findings) = PacrRecord::of(&record, Digest::of(description), Vec::new());
+    // A member we do not know would be lost, and its writer should hear it.
+    let (broken, flags): (Vec<_>, Vec<_>) = findings
+        .into_iter()
+        .partition(|f| f.severity == Severity::Error || f.code == "pacr-member-unknown");
+    match record.tuple {
+        Some(mut tuple) if broken.is_empty() => {
+            if !is_named {
+                tuple.id = derived(&tuple)?;
+            }
+            Ok((tuple, flags))
+        }
+        _ => Err(Error::Broken { findings: broken }),
+    }
+}
+
+/// The same description is the same event: its name comes from what it says.
+fn derived(tuple: &SixTuple) -> Result<CausalId, Error> {
+    let digest = Digest::of_parts(&[b"capstan-pacr-id-v1\0", &tuple.to_cbor()]);
+    let id = digest.as_bytes().first_chunk::<16>().and_then(|half| CausalId::from_bytes(half));
+    id.filter(|id| !id.is_sentinel()).ok_or(wrong("/id", "given"))
+}
+
+fn record(members: Vec<(String, Json)>) -> Result<Json, Error> {
+    let (given, mut record): (Vec<_>, Vec<_>) =
+        members.into_iter().partition(|(name, _)| IN_PAYLOAD.contains(&name.as_str()));
+    let has = |record: &[(String, Json)], name: &str| record.iter().any(|(n, _)| n == name);
+    for (name, default) in [("id", Json::from(UNNAMED)), ("predecessors", Vec::new().into())] {
+        if !has(&record, name) {
+            record.push((name.to_owned(), default));
+        }
+    }
+    match (has(&record, "payload"), given.is_empty()) {
+        (true, false) => return Err(wrong("/payload", "given once: whole, or in its parts")),
+        (true, true) => {}
+        (false, _) => record.push(("payload".to_owned(), payload(&Json::Object(given))?)),
+    }
+    for (name, value) in &mut record {
+        match (name.as_str(), value) {
+            ("landauer_cost", value) => spread(value),
+            ("resources" | "cognitive_split", Json::Object(group)) => {
+                group.iter_mut().for_each(|(_, value)| spread(value));
+            }
+            _ => {}
+        }
+    }
+    Ok(Json::Object(record))
+}
+
+/// The payload from its parts; nothing at all is an empty one.
+fn payload(given: &Json) -> Result<Json, Error> {
+    if given.members().is_some_and(<[_]>::is_empty) {
+        return Ok("".into());
+    }
+    let text_of = |name: &str| match given.get(name) {
+        None => Ok(None),
+        Some(value) => value.text().map(Some).ok_or(wrong(&format!("/{name}"), "a string")),
+    };
+    let name = text_of("intervention")?.unwrap_or(Kind::Observe.name());
+    let kind = Kind::from_name(name).ok_or_else(|| {
+        let names = Kind::ALL.map(Kind::name).join(", ");
+        wrong("/intervention", &format!("one of {names}"))
+    })?;
+    let sim_real_corr = match given.get("sim_real_corr") {
+        None => None,
+        Some(Json::Number(token)) => token.parse::<f64>().ok(),
+        Some(_) => return Err(wrong("/sim_real_corr", "a number")),
+    };
+    if (kind == Kind::Counterfactual) != sim_real_corr.is_some() {
+        return Err(wrong("/sim_real_corr", "given for a counterfactual, and only for one"));
+    }
+    let inner = text_of("inner")?.unwrap_or_default().as_bytes();
+    Ok(text::base64(&Tag { kind, sim_real_corr, inner }.write()).into())
+}
+
+/// A number, or three, as the object an Estimate is.
+fn spread(value: &mut Json) {
+    let [point, lower, upper] = match &*value {
+        Json::Number(_) => [&*value, &*value, &*value],
+        Json::Array(items) => match items.as_slice() {
+            [point, lower, upper] => [point, lower, upper],
+            _ => return,
+        },
+        _ => return,
+    };
+    let members = [("point", point), ("lower", lower), ("upper", upper)];
+    *value = Json::object(members.map(|(name, value)| (name, value.clone())));
+}
+
+fn wrong(at: &str, wanted: &str) -> Error {
+    Error::Wrong { at: at.to_owned(), wanted: wanted.to_owned() }
+}
+
+impl SixTuple {
+    /// The record in an encoding.
+    pub fn encode(&self, encoding: Encoding) -> Vec<u8> {
+        match encoding {
+            Encoding::Cbor => self.to_cbor(),
+            Encoding::Json => self.to_json(),
+        }
+    }
+}
+
+/// Why a description is no record.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The record would break the draft.
+    #[error("{}", listed(findings))]
+    Broken {
+        /// All that is wrong.
+        findings: Vec<Finding>,
+    },
+    /// It is not JSON.
+    #[error("the description is not JSON")]
+    NotJson(#[source] json::Error),
+    /// A part of it says something else.
+    #[error("{at:?} must be {wanted}")]
+    Wrong {
+        /// JSON pointer.
+        at: String,
+        /// What would be right.
+        wanted: String,
+    },
+}
+
+impl Error {
+    /// A stable word.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Broken { .. } => "pacr-record-broken",
+            Self::NotJson(e) => e.code(),
+            Self::Wrong { .. } => "pacr-description-wrong",
+        }
+    }
+}
+
+fn listed(findings: &[Finding]) -> String {
+    let line = |f: &Finding| format!("{} at {:?}: {}", f.code, f.at, f.detail);
+    findings.iter().map(line).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,222 @@
+//! Physically Annotated Causal Records (draft-aevum-causal-intervention-record-00).
+//!
+//! In: a payload in either encoding. Out: a record, and findings in a fixed
+//! order: what cannot be read, then rules 2 to 9 over all that can. Nothing
+//! stops at the first violation. Rules 6 and 7 flag, every other one is an
+//! error. A tag that cannot be read never makes a record an observation.
+
+mod codes;
+pub mod dag;
+mod describe;
+mod fields;
+mod form;
+mod id;
+mod import;
+mod prov;
+mod rules;
+mod tag;
+#[cfg(test)]
+mod tests;
+mod tuple;
+
+use crate::profile::Summary;
+use crate::profile::finding::{Finding, Severity};
+use crate::wire::cbor::Value;
+use crate::wire::digest::Digest;
+use crate::wire::json::Json;
+
+pub use codes::{CODES, IMPORT_CODES};
+pub use describe::{Error as DescriptionError, describe};
+pub use id::CausalId;
+pub use prov::prov;
+pub use tag::{Error as TagError, Kind, Tag};
+pub use tuple::{CognitiveSplit, Estimate, Resources, SixTuple};
+
+use fields::Parts;
+
+/// The content type of a record in JSON.
+pub const JSON_CONTENT_TYPE: &str = "application/pacr+json";
+/// The content type of a record in CBOR.
+pub const CBOR_CONTENT_TYPE: &str = "application/pacr+cbor";
+
+/// Predecessors of one record. Typical sets hold one to four; each costs one
+/// row of the index, and this many fill a third of the largest statement.
+pub const PREDECESSORS_MAX: usize = 1024;
+
+/// Bytes of one payload: the largest statement less 12 KiB for the envelope
+/// and the rest of the record.
+pub const PAYLOAD_BYTES_MAX: usize = 48 * 1024;
+
+/// How a record is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Encoding {
+    /// 7.2: byte strings, Estimates as `[point, lower, upper]`.
+    Cbor,
+    /// 7.1: hex, base64, Estimates as objects.
+    Json,
+}
+
+impl Encoding {
+    /// The content type that names it.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Cbor => CBOR_CONTENT_TYPE,
+            Self::Json => JSON_CONTENT_TYPE,
+        }
+    }
+}
+
+/// What the draft says of a record. Whether it is kept is another question.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// Every rule holds.
+    Valid,
+    /// Rule 6 or 7 does not: malformed, to be flagged, may be stored.
+    Flagged,
+    /// Another rule does not.
+    Refused,
+}
+
+impl Verdict {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Flagged => "flagged",
+            Self::Refused => "refused",
+        }
+    }
+
+    fn of(findings: &[Finding]) -> Self {
+        let is_flag = |f: &Finding| f.severity == Severity::Warning && f.check.is_some();
+        if findings.iter().any(|f| f.severity == Severity::Error) {
+            Self::Refused
+        } else if findings.iter().any(is_flag) {
+            Self::Flagged
+        } else {
+            Self::Valid
+        }
+    }
+}
+
+/// A record as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PacrRecord {
+    content: Digest,
+    parts: Parts,
+    tuple: Option<SixTuple>,
+    verdict: Verdict,
+}
+
+impl PacrRecord {
+    /// Reads and judges a record.
+    pub fn read(encoding: Encoding, bytes: &[u8]) -> (Self, Vec<Finding>) {
+        let content = Digest::of(bytes);
+        match encoding {
+            Encoding::Json => match Json::read(bytes) {
+                Ok(json) => Self::of(&json, content, Vec::new()),
+                Err(e) => {
+                    let detail = format!("not the JSON a record is: {e}");
+                    Self::unreadable(content, violation(e.code(), e.pointer.clone(), detail))
+                }
+            },
+            Encoding::Cbor => match Value::read(bytes) {
+                Ok(value) => Self::of(&value, content, Vec::new()),
+                Err(e) => {
+                    let detail = format!("not the CBOR a record is: {e}");
+                    Self::unreadable(content, violation(e.code(), "", detail))
+                }
+            },
+        }
+    }
+
+    /// Reads JSON that the draft does not define but its authors write: ids
+    /// as ULIDs or numbers, a payload as an array of bytes. Every conversion
+    /// is a finding. Nothing that comes with a statement is read this way.
+    pub fn import(bytes: &[u8]) -> (Self, Vec<Finding>) {
+        match Json::read(bytes) {
+            Ok(mut json) => {
+                let converted = import::convert(&mut json);
+                Self::of(&json, Digest::of(bytes), converted)
+            }
+            Err(_) => Self::read(Encoding::Json, bytes),
+        }
+    }
+
+    fn of(form: &impl form::Form, content: Digest, noticed: Vec<Finding>) -> (Self, Vec<Finding>) {
+        let mut findings = noticed;
+        let parts = fields::read(form, &mut findings);
+        let is_whole = findings.iter().all(|f| f.severity != Severity::Error);
+        rules::check(&parts, &mut findings);
+        let tuple = parts.tuple().filter(|_| is_whole);
+        let verdict = Verdict::of(&findings);
+        (Self { content, parts, tuple, verdict }, findings)
+    }
+
+    fn unreadable(content: Digest, finding: Finding) -> (Self, Vec<Finding>) {
+        let parts = Parts::default();
+        (Self { content, parts, tuple: None, verdict: Verdict::Refused }, vec![finding])
+    }
+
+    /// The six fields, when all of them could be read; the rules may still
+    /// say no to them.
+    pub fn tuple(&self) -> Option<&SixTuple> {
+        self.tuple.as_ref()
+    }
+
+    /// What the draft says of it.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Its identity: a name, not an address. The genesis sentinel names
+    /// nothing.
+    pub fn id(&self) -> Option<CausalId> {
+        self.parts.id.filter(|id| !id.is_sentinel())
+    }
+
+    /// How it relates to the world: the name of a kind, or `unknown`. What
+    /// starts as a counterfactual is one, whatever else is wrong with it.
+    pub fn intervention(&self) -> &'static str {
+        match self.parts.payload.as_deref().map(Tag::read) {
+            Some(Ok(tag)) => tag.kind.name(),
+            Some(Err(TagError::CorrelationTruncated { .. })) => Kind::Counterfactual.name(),
+            Some(Err(_)) | None => "unknown",
+        }
+    }
+
+    /// How well the simulation behind a counterfactual matched the world.
+    pub fn sim_real_corr(&self) -> Option<f64> {
+        Tag::read(self.parts.payload.as_deref()?).ok()?.sim_real_corr
+    }
+
+    /// The record as our JSON, when it is whole.
+    pub fn to_json(&self) -> Option<Vec<u8>> {
+        self.tuple().map(SixTuple::to_json)
+    }
+
+    /// The record as deterministic CBOR, when it is whole.
+    pub fn to_cbor(&self) -> Option<Vec<u8>> {
+        self.tuple().map(SixTuple::to_cbor)
+    }
+
+    /// What policy, index and readers need to know. A record names nobody and
+    /// no time; its own cause is never among its predecessors.
+    pub fn summary(&self) -> Summary {
+        let causes = tuple::as_set(&self.parts.predecessors);
+        let others = causes.into_iter().filter(|cause| Some(*cause) != self.parts.id);
+        Summary {
+            record_id: self.id().map(|id| id.to_string()),
+            predecessors: others.map(|id| id.to_string()).collect(),
+            intervention: Some(self.intervention().to_owned()),
+            content: Some(self.content.to_string()),
+            ok: Some(self.verdict != Verdict::Refused),
+            ..Summary::default()
+        }
+    }
+}
+
+/// A violation of the draft outside its numbered rules, or of a limit.
+fn violation(code: &'static str, at: impl Into<String>, detail: impl Into<String>) -> Finding {
+    Finding { gating: true, ..Finding::new(Severity::Error, code, at, detail) }
+}

@@ -1,0 +1,127 @@
+//! Records as W3C PROV-JSON.
+//!
+//! The identity becomes an activity, the predecessors `wasInformedBy`, the
+//! payload the `prov:value` of an entity the activity generated (in PROV only
+//! entities have one). What a Counterfactual names carries the type
+//! `pacr:Counterfactual` and `pacr:counterfactual: true`: it never happened.
+
+use serde_json::{Map, Value, json};
+
+use super::id::CausalId;
+use super::tag::{Error, Kind, Tag};
+use super::tuple::{Estimate, SixTuple};
+use crate::wire::text;
+
+const DRAFT: &str =
+    "https://datatracker.ietf.org/doc/html/draft-aevum-causal-intervention-record-00#";
+
+/// The PROV document of a record, or of all records of a subgraph. What they
+/// name beyond themselves is named there too, and not described.
+pub fn prov(records: &[&SixTuple]) -> Value {
+    let mut document = Map::new();
+    let prefix = json!({
+        "pacr": DRAFT,
+        "record": format!("{DRAFT}record-"),
+        "payload": format!("{DRAFT}payload-"),
+        "xsd": "http://www.w3.org/2001/XMLSchema#",
+    });
+    document.insert("prefix".to_owned(), prefix);
+    for record in records {
+        let name = activity_name(record.id);
+        put(&mut document, "activity", name.clone(), activity(record));
+        for cause in &record.predecessors {
+            let relation = format!("_:{}-informed-by-{cause}", record.id);
+            let mut edge = json!({ "prov:informed": name, "prov:informant": activity_name(*cause) });
+            mark(&mut edge, record);
+            put(&mut document, "wasInformedBy", relation, edge);
+        }
+        if !record.payload.is_empty() {
+            let entity_name = format!("payload:{}", record.id);
+            let value = literal("xsd:base64Binary", text::base64(&record.payload));
+            let mut entity = json!({ "prov:value": value });
+            mark(&mut entity, record);
+            put(&mut document, "entity", entity_name.clone(), entity);
+            let mut edge = json!({ "prov:entity": entity_name, "prov:activity": name });
+            mark(&mut edge, record);
+            let relation = format!("_:{}-payload", record.id);
+            put(&mut document, "wasGeneratedBy", relation, edge);
+        }
+    }
+    Value::Object(document)
+}
+
+fn activity_name(id: CausalId) -> String {
+    format!("record:{id}")
+}
+
+fn activity(record: &SixTuple) -> Value {
+    let (resources, split) = (&record.resources, &record.cognitive_split);
+    let estimates = [
+        ("landauer_cost_joules", record.landauer_cost),
+        ("energy_joules", resources.energy),
+        ("time_seconds", resources.time),
+        ("space_bytes", resources.space),
+        ("statistical_complexity_bits", split.statistical_complexity),
+        ("entropy_rate_bits_per_symbol", split.entropy_rate),
+        ("info_gain_bits", split.info_gain),
+    ];
+    let mut activity = json!({});
+    if let Some(attributes) = activity.as_object_mut() {
+        for (name, estimate) in estimates {
+            attributes.extend(measured(name, estimate));
+        }
+    }
+    mark(&mut activity, record);
+    activity
+}
+
+fn measured(name: &str, estimate: Estimate) -> [(String, Value); 3] {
+    let ends = [("", estimate.point), ("_lower", estimate.lower), ("_upper", estimate.upper)];
+    ends.map(|(end, value)| {
+        (format!("pacr:{name}{end}"), literal("xsd:double", format!("{value:?}")))
+    })
+}
+
+/// Says what kind of event this is about. A tag that cannot be read is not
+/// taken for an observation, nor one cut short for anything that happened.
+fn mark(what: &mut Value, record: &SixTuple) {
+    let Some(attributes) = what.as_object_mut() else { return };
+    let (kind, score) = match Tag::read(&record.payload) {
+        Ok(tag) => (Some(tag.kind), tag.sim_real_corr),
+        Err(Error::CorrelationTruncated { .. }) => (Some(Kind::Counterfactual), None),
+        Err(_) => (None, None),
+    };
+    let kind_name = kind.map_or("UnknownIntervention", Kind::registered_name);
+    let kind_type = literal("prov:QUALIFIED_NAME", format!("pacr:{kind_name}"));
+    attributes.insert("prov:type".to_owned(), kind_type);
+    if kind == Some(Kind::Counterfactual) {
+        attributes.insert("pacr:counterfactual".to_owned(), true.into());
+        let label = "counterfactual: simulated, it never happened";
+        attributes.insert("prov:label".to_owned(), label.into());
+    }
+    if let Some(score) = score {
+        let score = literal("xsd:double", format!("{score:?}"));
+        attributes.insert("pacr:sim_real_corr".to_owned(), score);
+    }
+}
+
+/// A typed literal of PROV-JSON.
+fn literal(of_type: &str, value: String) -> Value {
+    json!({ "$": value, "type": of_type })
+}
+
+/// The same name with other contents is listed beside the first, as PROV-JSON
+/// has it; with the same contents it is there once.
+fn put(document: &mut Map<String, Value>, section: &str, name: String, value: Value) {
+    let section = document.entry(section).or_insert_with(|| json!({}));
+    let Some(named) = section.as_object_mut() else { return };
+    match named.get_mut(&name) {
+        None => {
+            named.insert(name, value);
+        }
+        Some(Value::Array(all)) if !all.contains(&value) => all.push(value),
+        Some(Value::Array(_)) => {}
+        Some(first) if *first != value => *first = json!([first.clone(), value]),
+        Some(_) => {}
+    }
+}
