@@ -15,6 +15,7 @@ mod init;
 mod inspect;
 mod key;
 mod keygen;
+mod lineage;
 mod outbox;
 mod output;
 mod packaging;
@@ -89,6 +90,8 @@ enum Verb {
     Find(search::FindArgs),
     /// Tell what belongs to a record or an action
     Story(search::StoryArgs),
+    /// Say who caused whom, among causal records
+    Lineage(lineage::Args),
     /// List records that wait for somebody
     OpenItems(search::OpenArgs),
     /// Pack a statement with all that shows why it is in the log
@@ -148,6 +151,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Inspect(args) => inspect::run(&args, out),
         Verb::Key(verb) => key::run(&verb, out),
         Verb::Keygen(args) => keygen::run(&args, out),
+        Verb::Lineage(args) => on_network(lineage::run(&args, out)),
         Verb::Log(args) => on_network(search::log(&args, out)),
         Verb::Man(args) => packaging::man(&args, out),
         Verb::OpenItems(args) => on_network(search::open_items(&args, out)),

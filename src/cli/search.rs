@@ -86,7 +86,7 @@ pub(super) struct FindArgs {
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan story order-17 --url http://127.0.0.1:8787")]
 pub(super) struct StoryArgs {
-    /// A record id, a statement id or an action id
+    /// A record id, a statement id, an action id or a session
     id: String,
     #[command(flatten)]
     source: Source,
@@ -148,7 +148,11 @@ pub(super) async fn open_items(args: &OpenArgs, out: &Out) -> anyhow::Result<Ans
 }
 
 /// One question, whoever answers it.
-async fn ask(source: &Source, path: &[&str], pairs: &[(&str, &str)]) -> anyhow::Result<Value> {
+pub(super) async fn ask(
+    source: &Source,
+    path: &[&str],
+    pairs: &[(&str, &str)],
+) -> anyhow::Result<Value> {
     let body = fetch(source, path, (pairs, "application/json")).await?;
     serde_json::from_slice(&body).context("the log does not answer with JSON")
 }
@@ -227,6 +231,10 @@ fn line(lines: &mut String, entry: &Value) {
     let (time, issuer) = (string(entry, "registered_at"), string(entry, "issuer"));
     let (subject, id) = (string(entry, "subject"), text::short(string(entry, "id")));
     let _infallible = write!(lines, "#{index:<6} {time}  {what:<15} {issuer}  {subject}  {id}");
+    let happened = entry.pointer("/record/happened").and_then(Value::as_bool);
+    if happened == Some(false) {
+        lines.push_str("  COUNTERFACTUAL: did not happen");
+    }
     let expires = string(entry, "expires_at_by_its_own_clock");
     if !expires.is_empty() {
         let _infallible = write!(lines, "  expires {expires} by its own clock");
@@ -254,6 +262,16 @@ fn story_text(story: &Value) -> String {
         let index = fork.get("index").and_then(Value::as_u64).unwrap_or_default();
         let children = fork.get("children").map(Value::to_string).unwrap_or_default();
         let _infallible = writeln!(lines, "  fork      #{index} is followed by {children}");
+    }
+    for session in list("sessions") {
+        let statements = session.get("statements").and_then(Value::as_array).map_or(0, Vec::len);
+        let is_whole = session.get("is_gap_free").and_then(Value::as_bool) == Some(true);
+        let how = if is_whole { "gap-free" } else { "NOT gap-free" };
+        let last = session.get("last").and_then(Value::as_u64);
+        let last = last.map_or("no event".to_owned(), |last| format!("up to event {last}"));
+        let name = string(&session, "session");
+        let _infallible =
+            writeln!(lines, "  session   {name}: {statements} statements, {last}, {how}");
     }
     for finding in list("findings") {
         let index = finding.get("index").and_then(Value::as_u64).unwrap_or_default();

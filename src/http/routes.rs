@@ -221,6 +221,9 @@ pub(super) const ROUTES: &[Route] = &[
     search_routes::STATEMENTS,
     search_routes::STATEMENT,
     search_routes::STORY,
+    search_routes::LINEAGE,
+    search_routes::ORDER,
+    search_routes::PROV,
     search_routes::OPEN_ITEMS,
     search_routes::BUNDLE,
     Route {

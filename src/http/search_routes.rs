@@ -31,8 +31,19 @@ const NAME: Parameter = Parameter {
     place: "path",
     required: true,
     pattern: None,
-    about: "A record id, a statement id or an action id",
+    about: "A record id, a statement id, an action id or a session",
 };
+
+const CAUSAL: Parameter = Parameter {
+    name: "id",
+    place: "path",
+    required: true,
+    pattern: None,
+    about: "The identity of a causal record, 32 uppercase hex digits",
+};
+const OTHER: Parameter = Parameter { name: "other", ..CAUSAL };
+const SESSION: Parameter = query("session", "The session whose events it holds");
+const EXTERNAL_REF: Parameter = query("external_ref", "What it refers to outside itself");
 
 pub(super) const STATEMENTS: Route = Route {
     method: "get",
@@ -51,6 +62,8 @@ pub(super) const STATEMENTS: Route = Route {
         VERDICT,
         EFFECT_TYPE,
         PROFILE,
+        SESSION,
+        EXTERNAL_REF,
         ANY,
         SINCE,
         UNTIL,
@@ -79,12 +92,48 @@ pub(super) const STORY: Route = Route {
     method: "get",
     path: "/api/v1/stories/{id}",
     id: "story",
-    summary: "Everything connected with a record or an action: chain, forks, outcomes",
+    summary: "Everything connected with a record, an action or a session, across profiles",
     parameters: &[NAME],
     takes: NOTHING,
     answers: &[(200, JSON, "The story, open or closed")],
     problems: &[400, 404],
     handler: || get(statements::story),
+};
+
+pub(super) const LINEAGE: Route = Route {
+    method: "get",
+    path: "/api/v1/lineages/{id}",
+    id: "lineage",
+    summary: "The ancestors of a causal record, nearest first, as far as the limits go",
+    parameters: &[CAUSAL],
+    takes: NOTHING,
+    answers: &[(200, JSON, "Names, what is not logged, and the limit that was hit")],
+    problems: &[400, 404],
+    handler: || get(statements::lineage),
+};
+
+pub(super) const ORDER: Route = Route {
+    method: "get",
+    path: "/api/v1/lineages/{id}/to/{other}",
+    id: "order",
+    summary: "How two causal records are ordered: before, after or concurrent",
+    parameters: &[CAUSAL, OTHER],
+    takes: NOTHING,
+    answers: &[(200, JSON, "The order, or what stood in the way")],
+    problems: &[400, 404],
+    handler: || get(statements::order),
+};
+
+pub(super) const PROV: Route = Route {
+    method: "get",
+    path: "/api/v1/lineages/{id}/prov",
+    id: "prov",
+    summary: "A causal record and its ancestors as PROV-JSON",
+    parameters: &[CAUSAL],
+    takes: NOTHING,
+    answers: &[(200, JSON, "The document")],
+    problems: &[400, 404],
+    handler: || get(statements::prov),
 };
 
 pub(super) const OPEN_ITEMS: Route = Route {

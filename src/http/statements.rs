@@ -52,6 +52,36 @@ pub(super) async fn story(
     Ok(Json(app.service.story(&name)?.ok_or_else(|| unknown(&name))?))
 }
 
+/// `GET /api/v1/lineages/{id}`
+pub(super) async fn lineage(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(pairs): Query<Pairs>,
+) -> Result<Json<Value>, Problem> {
+    none(&pairs)?;
+    Ok(Json(app.service.lineage(&id)?.ok_or_else(|| unknown(&id))?))
+}
+
+/// `GET /api/v1/lineages/{id}/to/{other}`
+pub(super) async fn order(
+    State(app): State<App>,
+    Path((id, other)): Path<(String, String)>,
+    Query(pairs): Query<Pairs>,
+) -> Result<Json<Value>, Problem> {
+    none(&pairs)?;
+    Ok(Json(app.service.order(&id, &other)?.ok_or_else(|| unknown(&format!("{id} or {other}")))?))
+}
+
+/// `GET /api/v1/lineages/{id}/prov`
+pub(super) async fn prov(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(pairs): Query<Pairs>,
+) -> Result<Json<Value>, Problem> {
+    none(&pairs)?;
+    Ok(Json(app.service.prov(&id)?.ok_or_else(|| unknown(&id))?))
+}
+
 /// `GET /api/v1/open-items`
 pub(super) async fn open_items(
     State(app): State<App>,

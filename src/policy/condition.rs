@@ -81,7 +81,8 @@ const PROFILES: &[&str] = &[
 ];
 const INTERVENTIONS: &[&str] =
     &["counterfactual", "do-chemical", "do-digital", "do-genetic", "do-physical", "observe"];
-const SESSIONS: &[&str] = &["extends", "fork", "gap", "new", "none", "not-genesis", "overlaps", "repeats"];
+const SESSIONS: &[&str] =
+    &["extends", "fork", "gap", "new", "none", "not-genesis", "overlaps", "repeats"];
 const EFFECT_MODES: &[&str] = &["not_applicable", "dispatched_unconfirmed", "confirmed"];
 const SEVERITIES: &[&str] = &["none", "info", "warning", "error"];
 /// By ascending consequence; no effect at all comes first.

@@ -15,6 +15,7 @@ mod facts;
 mod fsck;
 mod held;
 mod ledger;
+mod lineage;
 mod open;
 mod proof;
 mod publish;

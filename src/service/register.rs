@@ -249,8 +249,7 @@ impl Service {
         waited: &mut Option<(Place, tokio::time::Instant)>,
     ) -> Result<Decided, Rejected> {
         let issuer = &candidate.authentic.issuer().name;
-        let facts =
-            self.store.facts(issuer, &candidate.read.summary, &candidate.authentic.id());
+        let facts = self.store.facts(issuer, &candidate.read.summary, &candidate.authentic.id());
         let facts = facts.map_err(Fault::from)?;
         let candidate = match self.hold(candidate, &facts, waited) {
             Ok(waiting) => return Ok(Decided::Waits(waiting)),

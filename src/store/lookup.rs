@@ -166,12 +166,7 @@ impl Store {
 
     /// What the log says about a statement that is not in it yet, or that
     /// stands in it: then what the log before it says.
-    pub fn facts(
-        &self,
-        issuer: &str,
-        summary: &Summary,
-        id: &StatementId,
-    ) -> Result<Facts, Error> {
+    pub fn facts(&self, issuer: &str, summary: &Summary, id: &StatementId) -> Result<Facts, Error> {
         if fact_terms(issuer, summary).next().is_none() {
             return Ok(Facts::default());
         }
@@ -203,11 +198,7 @@ impl Store {
 
     /// What a logged statement is found by. `ends` are those of sessions that
     /// statements of the same group have moved.
-    fn reread(
-        &self,
-        canonical: &[u8],
-        ends: &mut HashMap<String, Head>,
-    ) -> Result<Terms, Error> {
+    fn reread(&self, canonical: &[u8], ends: &mut HashMap<String, Head>) -> Result<Terms, Error> {
         let (terms, span) = Terms::of_canonical(canonical);
         let Some(span) = span else { return Ok(terms) };
         let end = match ends.get(&span.session) {
@@ -229,10 +220,7 @@ impl Store {
 }
 
 /// The terms under which a statement could change another's facts.
-pub fn fact_terms<'a>(
-    issuer: &'a str,
-    summary: &'a Summary,
-) -> impl Iterator<Item = Term> + 'a {
+pub fn fact_terms<'a>(issuer: &'a str, summary: &'a Summary) -> impl Iterator<Item = Term> + 'a {
     let before = summary.predecessors.iter().map(|id| Term::new(Field::RecordId, id));
     let session = summary.session.iter().map(|span| Term::new(Field::Session, &span.session));
     let nonce = summary.nonce.iter().map(|nonce| Term::nonce(issuer, nonce));

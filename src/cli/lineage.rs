@@ -1,0 +1,76 @@
+//! `capstan lineage`: who caused whom, among causal records.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::Answer;
+use super::output::Out;
+use super::search::{Source, ask};
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan lineage 0190A1B2C3D4E5F60718293A4B5C6D7E \
+                  --url http://127.0.0.1:8787")]
+pub(super) struct Args {
+    /// The identity of a causal record
+    id: String,
+    /// Say how the record is ordered with this one instead
+    #[arg(long, value_name = "ID", conflicts_with = "prov")]
+    to: Option<String>,
+    /// Print the record and its ancestors as PROV-JSON instead
+    #[arg(long)]
+    prov: bool,
+    #[command(flatten)]
+    source: Source,
+}
+
+pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let mut path = vec!["api", "v1", "lineages", args.id.as_str()];
+    path.extend(args.to.iter().flat_map(|other| ["to", other.as_str()]));
+    path.extend(args.prov.then_some("prov"));
+    let found = ask(&args.source, &path, &[]).await?;
+    let text = match (&args.to, args.prov) {
+        (_, true) => serde_json::to_string_pretty(&found)?,
+        (Some(other), _) => order(&args.id, other, &found),
+        (None, false) => ancestors(&args.id, &found),
+    };
+    out.answer(&found, &text)?;
+    let is_whole = ["limit", "missing"].iter().all(|name| {
+        let said = &found[*name];
+        said.is_null() || said.as_array().is_some_and(Vec::is_empty)
+    });
+    Ok(if args.prov || is_whole { Answer::Yes } else { Answer::CannotTell })
+}
+
+fn order(id: &str, other: &str, found: &Value) -> String {
+    let order = found["order"].as_str().unwrap_or_default();
+    let line = match order {
+        "before" => format!("{id} came before {other}: it is one of its ancestors"),
+        "after" => format!("{id} came after {other}, which is one of its ancestors"),
+        "concurrent" => format!("{id} and {other} are concurrent: neither is an ancestor"),
+        "circular" => format!("{id} and {other} are ancestors of each other"),
+        "same" => format!("{id} is one record"),
+        _ => format!("nobody can tell how {id} and {other} are ordered: {order}"),
+    };
+    let name = |member: &str| found[member].as_str();
+    let limit = name("limit").map(|code| format!(" ({code})"));
+    let missing = name("missing").map(|id| format!(" ({id} is not logged)"));
+    line + &limit.or(missing).unwrap_or_default()
+}
+
+fn ancestors(id: &str, found: &Value) -> String {
+    let names = |member: &str| {
+        let all = found[member].as_array().map(Vec::as_slice).unwrap_or_default();
+        all.iter().filter_map(Value::as_str).collect::<Vec<_>>()
+    };
+    let (ancestors, missing) = (names("ancestors"), names("missing"));
+    let mut out = format!("{id} has {} ancestors", ancestors.len());
+    for ancestor in &ancestors {
+        let gone = if missing.contains(ancestor) { "  not logged" } else { "" };
+        let _infallible = write!(out, "\n  {ancestor}{gone}");
+    }
+    if let Some(limit) = found["limit"].as_str() {
+        let _infallible = write!(out, "\nthere may be more: {}", limit);
+    }
+    out
+}
