@@ -6,6 +6,7 @@
 pub mod capsule;
 mod control;
 mod finding;
+pub mod pca;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tests;
 use crate::envelope::{Authentic, ContentType, HashEnvelope, Header};
 use crate::wire::json;
 use capsule::{CapsuleIdRecord, CapsuleRecord, OutcomeRecord};
+use pca::{PcaCertificateRecord, PcaEvidenceRecord};
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
@@ -22,7 +24,7 @@ pub use summary::{Parent, Span, Summary};
 const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"];
 
 /// One list for each module that notices something. A profile adds its own.
-const CODES: &[&[&str]] = &[HEADER_CODES, json::CODES, capsule::CODES];
+const CODES: &[&[&str]] = &[HEADER_CODES, json::CODES, capsule::CODES, pca::CODES];
 
 /// Every code that reading a payload can give: what a policy may name.
 pub fn codes() -> impl Iterator<Item = &'static str> + Clone {
@@ -44,6 +46,10 @@ pub enum Record {
     Opaque,
     /// What became of an action recorded by a Capsule.
     Outcome(Box<OutcomeRecord>),
+    /// A plan certificate (PCA).
+    PcaCertificate(Box<PcaCertificateRecord>),
+    /// PCA evidence; no Agent Action Capsule.
+    PcaEvidence(Box<PcaEvidenceRecord>),
 }
 
 impl Record {
@@ -56,6 +62,8 @@ impl Record {
             Self::Hash(_) => "hash",
             Self::Opaque => "opaque",
             Self::Outcome(_) => "capsule-outcome",
+            Self::PcaCertificate(_) => "pca-certificate",
+            Self::PcaEvidence(_) => "pca-evidence",
         }
     }
 
@@ -65,6 +73,8 @@ impl Record {
             Self::Capsule(record) => record.summary(),
             Self::CapsuleId(record) => record.summary(),
             Self::Outcome(record) => record.summary(),
+            Self::PcaCertificate(record) => record.summary(),
+            Self::PcaEvidence(record) => record.summary(),
             Self::Control(_) | Self::Hash(_) | Self::Opaque => Summary::default(),
         }
     }
@@ -109,6 +119,14 @@ pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
         capsule::ID_CONTENT_TYPE => {
             let (record, findings) = CapsuleIdRecord::read(payload);
             (Record::CapsuleId(record), findings)
+        }
+        pca::CERTIFICATE_CONTENT_TYPE => {
+            let (record, findings) = pca::read(header, payload);
+            (Record::PcaCertificate(Box::new(record)), findings)
+        }
+        pca::EVIDENCE_CONTENT_TYPE => {
+            let (record, findings) = pca::read_evidence(payload);
+            (Record::PcaEvidence(Box::new(record)), findings)
         }
         name => {
             let control = Control::from_content_type(name);
