@@ -7,6 +7,7 @@ pub mod capsule;
 mod control;
 mod finding;
 pub mod pacr;
+pub mod pca;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use crate::envelope::{Authentic, ContentType, HashEnvelope, Header};
 use crate::wire::{cbor, json};
 use capsule::{CapsuleIdRecord, CapsuleRecord, OutcomeRecord};
 use pacr::PacrRecord;
+use pca::{PcaCertificateRecord, PcaEvidenceRecord};
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
@@ -24,7 +26,8 @@ pub use summary::{Parent, Span, Summary};
 const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"];
 
 /// One list for each module that notices something. A profile adds its own.
-const CODES: &[&[&str]] = &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES];
+const CODES: &[&[&str]] =
+    &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES, pca::CODES];
 
 /// Every code that reading a payload can give: what a policy may name.
 pub fn codes() -> impl Iterator<Item = &'static str> + Clone {
@@ -48,6 +51,10 @@ pub enum Record {
     Outcome(Box<OutcomeRecord>),
     /// A Physically Annotated Causal Record.
     Pacr(Box<PacrRecord>),
+    /// A plan certificate (PCA).
+    PcaCertificate(Box<PcaCertificateRecord>),
+    /// PCA evidence; no Agent Action Capsule.
+    PcaEvidence(Box<PcaEvidenceRecord>),
 }
 
 impl Record {
@@ -61,6 +68,8 @@ impl Record {
             Self::Opaque => "opaque",
             Self::Outcome(_) => "capsule-outcome",
             Self::Pacr(_) => "pacr",
+            Self::PcaCertificate(_) => "pca-certificate",
+            Self::PcaEvidence(_) => "pca-evidence",
         }
     }
 
@@ -71,6 +80,8 @@ impl Record {
             Self::CapsuleId(record) => record.summary(),
             Self::Outcome(record) => record.summary(),
             Self::Pacr(record) => record.summary(),
+            Self::PcaCertificate(record) => record.summary(),
+            Self::PcaEvidence(record) => record.summary(),
             Self::Control(_) | Self::Hash(_) | Self::Opaque => Summary::default(),
         }
     }
@@ -126,6 +137,14 @@ pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
         }
         pacr::CBOR_CONTENT_TYPE => causal(pacr::Encoding::Cbor, payload),
         pacr::JSON_CONTENT_TYPE => causal(pacr::Encoding::Json, payload),
+        pca::CERTIFICATE_CONTENT_TYPE => {
+            let (record, findings) = pca::read(header, payload);
+            (Record::PcaCertificate(Box::new(record)), findings)
+        }
+        pca::EVIDENCE_CONTENT_TYPE => {
+            let (record, findings) = pca::read_evidence(payload);
+            (Record::PcaEvidence(Box::new(record)), findings)
+        }
         name => {
             let control = Control::from_content_type(name);
             (control.map_or(Record::Opaque, Record::Control), Vec::new())

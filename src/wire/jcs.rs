@@ -4,6 +4,7 @@
 //! safe, and digests under named suites. Digests of different suites are
 //! never equal, whatever their bytes.
 
+mod number;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,12 @@ pub enum Suite {
     /// Members that are null, `[]` or `{}` are removed from the inside out,
     /// then RFC 8785, then SHA-256.
     JcsN,
+    /// As Python's `json.dumps` with sorted names writes it: what producers of
+    /// PCA certificates have released. Only ever the second opinion.
+    PcaPython,
+    /// RFC 8785 with fractions, `-0` as `0`, a label and `:` in front, then
+    /// SHA-256.
+    PcaV1,
 }
 
 impl Suite {
@@ -29,6 +36,8 @@ impl Suite {
     pub fn name(self) -> &'static str {
         match self {
             Self::JcsN => "jcs-n",
+            Self::PcaPython => "pca-python",
+            Self::PcaV1 => "pca-v1",
         }
     }
 
@@ -39,11 +48,35 @@ impl Suite {
 
     /// The digest of an object without some of its own members.
     pub fn digest_without(self, value: &Json, names: &[&str]) -> Result<SuiteDigest, Error> {
-        let drops_absent = match self {
-            Self::JcsN => true,
-        };
-        let text = Text { drops_absent }.of(value, names)?;
+        let text = self.text().of(value, names)?;
         Ok(SuiteDigest { suite: self, digest: Digest::of(text.as_bytes()) })
+    }
+
+    /// The digest of a label, a colon and an object without some of its own
+    /// members: what was hashed as one kind of thing is never another.
+    pub fn labelled(self, label: &str, value: &Json, names: &[&str]) -> Result<SuiteDigest, Error> {
+        let text = self.text().of(value, names)?;
+        let digest = Digest::of_parts(&[label.as_bytes(), b":", text.as_bytes()]);
+        Ok(SuiteDigest { suite: self, digest })
+    }
+
+    /// The text that the suite hashes.
+    pub fn canonical(self, value: &Json) -> Result<String, Error> {
+        self.text().of(value, &[])
+    }
+
+    /// Every number without a form in this suite, in document order.
+    pub fn refused(self, value: &Json) -> Vec<Error> {
+        self.text().refused(value)
+    }
+
+    fn text(self) -> Text {
+        let style = match self {
+            Self::JcsN => Style::Integers,
+            Self::PcaPython => Style::Python,
+            Self::PcaV1 => Style::Ecma,
+        };
+        Text { drops_absent: self == Self::JcsN, style }
     }
 }
 
@@ -105,13 +138,25 @@ pub fn normalise(value: Json) -> Json {
 
 /// The RFC 8785 text of a value whose numbers are whole and safe.
 pub fn canonical(value: &Json) -> Result<String, Error> {
-    Text { drops_absent: false }.of(value, &[])
+    Text { drops_absent: false, style: Style::Integers }.of(value, &[])
+}
+
+/// How numbers are written; the styles differ in names and texts, too.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Style {
+    /// Whole and safe numbers alone, as they came.
+    Integers,
+    /// RFC 8785.
+    Ecma,
+    /// Python: everything beyond ASCII escaped, names by code point.
+    Python,
 }
 
 /// How a canonical text is written.
 #[derive(Clone, Copy)]
 struct Text {
     drops_absent: bool,
+    style: Style,
 }
 
 impl Text {
@@ -119,12 +164,13 @@ impl Text {
     fn of(self, value: &Json, names: &[&str]) -> Result<String, Error> {
         let mut out = String::new();
         let Json::Object(members) = value else {
-            unsafe_numbers(value).into_iter().next().map_or(Ok(()), Err)?;
+            self.refused(value).into_iter().next().map_or(Ok(()), Err)?;
             self.write(&mut out, value);
             return Ok(out);
         };
         let kept = || members.iter().filter(|(name, _)| !names.contains(&name.as_str()));
-        let refused = kept().find_map(|(name, value)| refused_in(name, value).into_iter().next());
+        let refused =
+            kept().find_map(|(name, value)| self.refused_in(name, value).into_iter().next());
         refused.map_or(Ok(()), Err)?;
         self.write_members(&mut out, kept());
         Ok(out)
@@ -135,8 +181,12 @@ impl Text {
             Json::Null => out.push_str("null"),
             Json::Bool(true) => out.push_str("true"),
             Json::Bool(false) => out.push_str("false"),
-            Json::Number(token) => out.push_str(token),
-            Json::Text(text) => write_text(out, text),
+            Json::Number(token) => match self.style {
+                Style::Integers => out.push_str(token),
+                Style::Ecma => out.push_str(&number::ecma(token)),
+                Style::Python => out.push_str(&number::python(token)),
+            },
+            Json::Text(text) => self.write_text(out, text),
             Json::Array(items) => {
                 out.push('[');
                 for (i, item) in items.iter().enumerate() {
@@ -158,17 +208,62 @@ impl Text {
     ) {
         let mut sorted: Vec<&(String, Json)> =
             members.filter(|(_, value)| !(self.drops_absent && vanishes(value))).collect();
-        sorted.sort_unstable_by(|(a, _), (b, _)| by_utf16(a, b));
+        sorted.sort_unstable_by(|(a, _), (b, _)| match self.style {
+            Style::Python => a.cmp(b),
+            Style::Integers | Style::Ecma => by_utf16(a, b),
+        });
         out.push('{');
         for (i, (name, value)) in sorted.into_iter().enumerate() {
             if i > 0 {
                 out.push(',');
             }
-            write_text(out, name);
+            self.write_text(out, name);
             out.push(':');
             self.write(out, value);
         }
         out.push('}');
+    }
+
+    fn write_text(self, out: &mut String, text: &str) {
+        if self.style == Style::Python && !text.is_ascii() {
+            return write_ascii(out, text);
+        }
+        write_text(out, text);
+    }
+
+    fn refused(self, value: &Json) -> Vec<Error> {
+        match value {
+            Json::Number(token) => self.refuse(token).into_iter().collect(),
+            Json::Array(items) => {
+                let steps = items.iter().enumerate();
+                steps.flat_map(|(i, item)| self.within(item, || format!("/{i}"))).collect()
+            }
+            Json::Object(members) => {
+                members.iter().flat_map(|(name, value)| self.refused_in(name, value)).collect()
+            }
+            Json::Null | Json::Bool(_) | Json::Text(_) => Vec::new(),
+        }
+    }
+
+    fn refused_in(self, name: &str, value: &Json) -> Vec<Error> {
+        self.within(value, || pointer_token(name))
+    }
+
+    /// Pointers grow on the way out, so that a good value costs no allocation.
+    fn within(self, value: &Json, step: impl Fn() -> String) -> Vec<Error> {
+        let mut found = self.refused(value);
+        for error in &mut found {
+            error.pointer_mut().insert_str(0, &step());
+        }
+        found
+    }
+
+    fn refuse(self, token: &str) -> Option<Error> {
+        match self.style {
+            Style::Integers => number::refused_integer(token),
+            Style::Ecma => number::refused_ecma(token),
+            Style::Python => number::refused_python(token),
+        }
     }
 }
 
@@ -202,51 +297,39 @@ fn write_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// The short escapes are those of RFC 8785; beyond ASCII, UTF-16 in hex.
+fn write_ascii(out: &mut String, text: &str) {
+    let mut escaped = String::new();
+    write_text(&mut escaped, text);
+    let mut units = [0; 2];
+    for c in escaped.chars() {
+        if c.is_ascii() {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut units) {
+            out.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+}
+
 /// Every number that has no canonical form here, in document order.
 pub fn unsafe_numbers(value: &Json) -> Vec<Error> {
-    match value {
-        Json::Number(token) => refuse(token).into_iter().collect(),
-        Json::Array(items) => {
-            let steps = items.iter().enumerate();
-            steps.flat_map(|(i, item)| within(item, || format!("/{i}"))).collect()
-        }
-        Json::Object(members) => {
-            members.iter().flat_map(|(name, value)| refused_in(name, value)).collect()
-        }
-        Json::Null | Json::Bool(_) | Json::Text(_) => Vec::new(),
-    }
-}
-
-fn refused_in(name: &str, value: &Json) -> Vec<Error> {
-    within(value, || pointer_token(name))
-}
-
-/// Pointers grow on the way out, so that a good value costs no allocation.
-fn within(value: &Json, step: impl Fn() -> String) -> Vec<Error> {
-    let mut found = unsafe_numbers(value);
-    for error in &mut found {
-        let (Error::NotInteger { pointer, .. } | Error::UnsafeInteger { pointer, .. }) = error;
-        pointer.insert_str(0, &step());
-    }
-    found
-}
-
-fn refuse(token: &str) -> Option<Error> {
-    let refused = || (token.to_owned(), String::new());
-    if token == "-0" || token.contains(['.', 'e', 'E']) {
-        let (token, pointer) = refused();
-        return Some(Error::NotInteger { token, pointer });
-    }
-    let safe = -SAFE_INTEGER_MAX..=SAFE_INTEGER_MAX;
-    let is_safe = token.parse::<i64>().is_ok_and(|n| safe.contains(&n));
-    let (token, pointer) = if is_safe { return None } else { refused() };
-    Some(Error::UnsafeInteger { token, pointer })
+    Text { drops_absent: false, style: Style::Integers }.refused(value)
 }
 
 /// Why a value has no canonical form.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// No double is this number.
+    #[error("{token} at {pointer:?} is not held exactly by a double")]
+    Inexact {
+        /// The number as written.
+        token: String,
+        /// Where it stands.
+        pointer: String,
+    },
     /// A fraction, an exponent or a negative zero.
     #[error("{token} at {pointer:?} is not a plain integer")]
     NotInteger {
@@ -269,6 +352,7 @@ impl Error {
     /// A stable word.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Inexact { .. } => "jcs-inexact-number",
             Self::NotInteger { .. } => "jcs-not-integer",
             Self::UnsafeInteger { .. } => "jcs-unsafe-integer",
         }
@@ -277,7 +361,17 @@ impl Error {
     /// Where the number stands.
     pub fn pointer(&self) -> &str {
         match self {
-            Self::NotInteger { pointer, .. } | Self::UnsafeInteger { pointer, .. } => pointer,
+            Self::Inexact { pointer, .. }
+            | Self::NotInteger { pointer, .. }
+            | Self::UnsafeInteger { pointer, .. } => pointer,
+        }
+    }
+
+    fn pointer_mut(&mut self) -> &mut String {
+        match self {
+            Self::Inexact { pointer, .. }
+            | Self::NotInteger { pointer, .. }
+            | Self::UnsafeInteger { pointer, .. } => pointer,
         }
     }
 }

@@ -75,3 +75,68 @@ fn a_digest_says_its_suite() {
     assert_eq!(digest.to_string(), format!("jcs-n:{hex}"));
     assert_eq!((digest.suite(), digest.hex()), (Suite::JcsN, hex.to_owned()));
 }
+
+#[test]
+fn numbers_of_pca() {
+    // token, RFC 8785 (or why not), Python
+    let cases = [
+        ("0", "0", "0"),
+        ("-0", "0", "0"),
+        ("-0.0", "0", "0"),
+        ("0e5", "0", "0"),
+        ("1.0", "1", "1.0"),
+        ("-120", "-120", "-120"),
+        ("1.20e1", "12", "12.0"),
+        ("0.1", "0.1", "0.1"),
+        ("-2.5E-1", "-0.25", "-0.25"),
+        ("1e-4", "0.0001", "0.0001"),
+        ("1e-5", "0.00001", "1e-05"),
+        ("1e-6", "0.000001", "1e-06"),
+        ("1e-7", "1e-7", "1e-07"),
+        ("12.5e-9", "1.25e-8", "1.25e-08"),
+        ("5e-324", "5e-324", "5e-324"),
+        ("0.30000000000000004", "0.30000000000000004", "0.30000000000000004"),
+        ("9007199254740991", "9007199254740991", "9007199254740991"),
+        ("9.007199254740991e15", "9007199254740991", "9007199254740991.0"),
+        ("9007199254740992", "jcs-unsafe-integer", "9007199254740992"),
+        ("1e16", "jcs-unsafe-integer", "1e+16"),
+        ("-1e30", "jcs-unsafe-integer", "-1e+30"),
+        ("123456789012345678901234567890", "jcs-unsafe-integer", "123456789012345678901234567890"),
+        ("1e999", "jcs-unsafe-integer", "jcs-inexact-number"),
+        ("1e99999999999999999999", "jcs-inexact-number", "jcs-inexact-number"),
+        ("1e-999", "jcs-inexact-number", "0"),
+        ("0.10000000000000000001", "jcs-inexact-number", "0.1"),
+    ];
+    for (token, ecma, python) in cases {
+        let value = Json::Number(token.to_owned());
+        let told = |suite: Suite| suite.canonical(&value).unwrap_or_else(|e| e.code().to_owned());
+        assert_eq!((told(Suite::PcaV1), told(Suite::PcaPython)), (ecma.into(), python.into()));
+        let is_refused = |suite: Suite| !suite.refused(&value).is_empty();
+        assert_eq!(is_refused(Suite::PcaV1), ecma.starts_with("jcs"), "{token}");
+    }
+    let deep = Suite::PcaV1.refused(&read(r#"{"a":[1,{"b/c":1e99}],"d":1e-999}"#));
+    let told: Vec<&str> = deep.iter().map(Error::pointer).collect();
+    assert_eq!(told, ["/a/1/b~1c", "/d"]);
+}
+
+#[test]
+fn python_escapes_and_sorts_in_its_own_way() {
+    let value = read(r#"{"\ufb33":"\u017c\n\u007f","\ud83d\ude00":"\u001f"}"#);
+    let python = r#"{"\ufb33":"\u017c\n@","\ud83d\ude00":"\u001f"}"#.replace('@', "\u{7f}");
+    assert_eq!(Suite::PcaPython.canonical(&value).unwrap(), python);
+    let ours = "{\"😀\":\"\\u001f\",\"\u{fb33}\":\"ż\\n\u{7f}\"}";
+    assert_eq!(Suite::PcaV1.canonical(&value).unwrap(), ours);
+}
+
+#[test]
+fn a_label_is_part_of_the_digest() {
+    let value = read(r#"{"a":null,"b":1}"#);
+    let digest = Suite::PcaV1.labelled("PCv1", &value, &["a"]).unwrap();
+    assert_eq!(digest.hex(), Digest::of(br#"PCv1:{"b":1}"#).to_string());
+    assert_ne!(digest, Suite::PcaV1.labelled("AIRv1", &value, &["a"]).unwrap());
+    assert_ne!(digest, Suite::PcaPython.labelled("PCv1", &value, &["a"]).unwrap());
+    assert!(digest.to_string().starts_with("pca-v1:"));
+    let kept = Suite::PcaPython.labelled("PCv1", &value, &[]).unwrap();
+    assert_eq!(kept.hex(), Digest::of(br#"PCv1:{"a":null,"b":1}"#).to_string());
+    assert!(kept.to_string().starts_with("pca-python:"));
+}

@@ -1,0 +1,83 @@
+//! PCA evidence: digests of proofs kept elsewhere. The specification calls it
+//! "Evidence Capsule"; it is no Agent Action Capsule, and is never called one.
+
+use super::shape::Shape;
+use crate::profile::Summary;
+use crate::profile::finding::{Finding, Severity};
+use crate::wire::digest::Digest;
+use crate::wire::json::Json;
+
+/// Proofs of one evidence record.
+pub const PROOFS_MAX: usize = 4096;
+
+const OPTIONAL: [&str; 3] = ["legal_digest", "attestation_digest", "test_suite_digest"];
+
+/// PCA evidence as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PcaEvidenceRecord {
+    payload: Json,
+    bytes_digest: Digest,
+    findings: Vec<Finding>,
+}
+
+impl PcaEvidenceRecord {
+    /// Reads and judges bytes; never fails, and notices everything.
+    pub fn read(bytes: &[u8]) -> Self {
+        let mut shape = Shape::default();
+        let payload = shape
+            .json(bytes)
+            .filter(|payload| shape.object(payload, "", &["capsule_version", "proofs"], &OPTIONAL));
+        if let Some(payload) = &payload {
+            members(&mut shape, payload);
+        }
+        let (payload, bytes_digest) = (payload.unwrap_or(Json::Null), Digest::of(bytes));
+        Self { payload, bytes_digest, findings: shape.findings }
+    }
+
+    /// What was noticed about it.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The payload; null when it is no object.
+    pub fn payload(&self) -> &Json {
+        &self.payload
+    }
+
+    /// Type and digest of each proof.
+    pub fn proofs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let proofs = self.payload.get("proofs").and_then(Json::array).unwrap_or_default();
+        proofs
+            .iter()
+            .filter_map(|proof| Some((proof.get("type")?.text()?, proof.get("digest")?.text()?)))
+    }
+
+    /// What policy, index and readers need to know. It has no name of its
+    /// own, so its bytes are its name.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            record_id: Some(self.bytes_digest.to_string()),
+            ok: Some(!self.findings.iter().any(|finding| finding.gating)),
+            ..Summary::default()
+        }
+    }
+}
+
+fn members(shape: &mut Shape, payload: &Json) {
+    shape.constant(payload, "capsule_version", "1.0");
+    for name in OPTIONAL {
+        shape.digest(payload, "", name);
+    }
+    for (i, proof) in shape.array(payload, "", ("proofs", PROOFS_MAX)).iter().enumerate() {
+        let at = format!("/proofs/{i}");
+        if shape.object(proof, &at, &["type", "digest"], &["uri"]) {
+            shape.text(proof, &at, "type");
+            shape.text(proof, &at, "uri");
+            shape.digest(proof, &at, "digest");
+        }
+    }
+    if payload.get("proofs").and_then(Json::array).is_some_and(<[Json]>::is_empty) {
+        shape.note(Severity::Info, "pca_no_proofs", "/proofs", "evidence of nothing");
+    }
+    shape.numbers(payload);
+}

@@ -1,0 +1,54 @@
+//! Proof-Carrying Autonomy (PCA-SPEC v1.0): plan certificates and evidence.
+//!
+//! In: a payload, or a certificate with constraints and observations. Out: a
+//! record with findings, or what every check of the certified execution
+//! protocol says, and the verdict that follows. Signatures are those of the
+//! statement around a certificate.
+
+mod certificate;
+mod codes;
+mod conformance;
+mod constraints;
+mod digest;
+mod evidence;
+mod execute;
+mod memory;
+mod merkle;
+mod moment;
+mod observations;
+mod reason;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use crate::envelope::Header;
+use crate::profile::finding::Finding;
+
+pub use certificate::{PcaCertificateRecord, STEPS_MAX};
+pub use codes::CODES;
+pub use conformance::{CaseResult, LevelResult, built_in, levels, released};
+pub use constraints::Constraints;
+pub use digest::{Label, StepInputs, pc_digest, plan_digest, step_digest};
+pub use evidence::{PROOFS_MAX, PcaEvidenceRecord};
+pub use execute::{Check, Checked, Evaluation, Level, Outcome, Request, Source, Verdict, check};
+pub use memory::{NonceMemory, Nonces};
+pub use merkle::{MerkleProof, MerkleRule};
+pub use observations::Observations;
+pub use reason::{Decision, Imported, ReasonCode};
+
+/// The content type of a plan certificate.
+pub const CERTIFICATE_CONTENT_TYPE: &str = "application/pca-certificate+json";
+/// The content type of PCA evidence.
+pub const EVIDENCE_CONTENT_TYPE: &str = "application/pca-evidence+json";
+
+/// Reads the payload of a certificate statement under its header.
+pub(super) fn read(header: &Header, bytes: &[u8]) -> (PcaCertificateRecord, Vec<Finding>) {
+    certificate::read(header, bytes)
+}
+
+/// Reads the payload of an evidence statement.
+pub(super) fn read_evidence(bytes: &[u8]) -> (PcaEvidenceRecord, Vec<Finding>) {
+    let record = PcaEvidenceRecord::read(bytes);
+    let findings = record.findings().to_vec();
+    (record, findings)
+}

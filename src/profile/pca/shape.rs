@@ -1,0 +1,179 @@
+//! The released schemas as a walk: every violation becomes a finding with a
+//! JSON pointer, and the walk goes on.
+
+use super::moment::{Moment, Window};
+use crate::profile::finding::{Finding, Severity};
+use crate::wire::digest::Digest;
+use crate::wire::jcs::Suite;
+use crate::wire::json::{Json, pointer_token};
+
+/// What was noticed so far.
+#[derive(Default)]
+pub(super) struct Shape {
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Numbers of the steps of the protocol (8) that findings belong to.
+const READING: u8 = 1;
+const TIME: u8 = 3;
+
+impl Shape {
+    /// Reads strictly; null and a finding for bytes that are no JSON.
+    pub(super) fn json(&mut self, bytes: &[u8]) -> Option<Json> {
+        match Json::read(bytes) {
+            Ok(json) => Some(json),
+            Err(e) => {
+                self.error(e.code(), &e.pointer, format!("not JSON that can be read: {e}"));
+                None
+            }
+        }
+    }
+
+    pub(super) fn error(&mut self, code: &'static str, at: &str, detail: impl Into<String>) {
+        let place = (at, detail);
+        self.findings.push(Finding::of_check(READING, Severity::Error, code, place));
+    }
+
+    pub(super) fn note(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        at: &str,
+        detail: impl Into<String>,
+    ) {
+        self.findings.push(Finding::new(severity, code, at, detail));
+    }
+
+    /// Whether it is an object; which members lack, and which are not known.
+    pub(super) fn object(
+        &mut self,
+        value: &Json,
+        at: &str,
+        required: &[&str],
+        optional: &[&str],
+    ) -> bool {
+        let Some(members) = value.members() else {
+            self.error("pca_not_an_object", at, format!("a {}, not an object", value.kind()));
+            return false;
+        };
+        for name in required.iter().filter(|name| value.get(name).is_none()) {
+            self.error("pca_member_missing", at, format!("{name} is missing"));
+        }
+        let is_known = |name: &str| required.contains(&name) || optional.contains(&name);
+        for (name, _) in members.iter().filter(|(name, _)| !is_known(name)) {
+            let place = [at, &pointer_token(name)].concat();
+            self.error("pca_member_unknown", &place, "not a member the schema knows");
+        }
+        true
+    }
+
+    fn typed(&mut self, value: &Json, at: &str, wanted: &str) {
+        self.error("pca_member_type", at, format!("a {}, not a {wanted}", value.kind()));
+    }
+
+    /// A text; absent is for `object` to say.
+    pub(super) fn text<'a>(&mut self, value: &'a Json, at: &str, name: &str) -> Option<&'a str> {
+        let member = value.get(name)?;
+        if member.text().is_none() {
+            self.typed(member, &[at, "/", name].concat(), "string");
+        }
+        member.text()
+    }
+
+    pub(super) fn filled<'a>(&mut self, value: &'a Json, at: &str, name: &str) -> Option<&'a str> {
+        let text = self.text(value, at, name)?;
+        if text.is_empty() {
+            self.error("pca_text_empty", &[at, "/", name].concat(), "an empty text");
+        }
+        Some(text)
+    }
+
+    pub(super) fn constant(&mut self, value: &Json, name: &str, wanted: &str) {
+        if let Some(text) = self.text(value, "", name).filter(|text| *text != wanted) {
+            let detail = format!("{text:?}, where only {wanted:?} is known");
+            self.error("pca_version_unsupported", &["/", name].concat(), detail);
+        }
+    }
+
+    /// 64 lowercase hex digits.
+    pub(super) fn digest(&mut self, value: &Json, at: &str, name: &str) -> Option<Digest> {
+        let text = self.text(value, at, name)?;
+        let digest = Digest::from_hex(text);
+        if digest.is_none() {
+            let detail = "not 64 lowercase hex digits";
+            self.error("pca_digest_malformed", &[at, "/", name].concat(), detail);
+        }
+        digest
+    }
+
+    pub(super) fn array<'a>(
+        &mut self,
+        value: &'a Json,
+        at: &str,
+        (name, most): (&str, usize),
+    ) -> &'a [Json] {
+        let Some(member) = value.get(name) else { return &[] };
+        let place = [at, "/", name].concat();
+        let Some(items) = member.array() else {
+            self.typed(member, &place, "array");
+            return &[];
+        };
+        if items.len() > most {
+            let detail = format!("{} elements, where {most} are the most", items.len());
+            self.error("pca_limit_exceeded", &place, detail);
+        }
+        items.get(..most).unwrap_or(items)
+    }
+
+    pub(super) fn an_object(&mut self, value: &Json, at: &str, name: &str, nullable: bool) {
+        let Some(member) = value.get(name) else { return };
+        if member.members().is_none() && !(nullable && *member == Json::Null) {
+            self.typed(member, &[at, "/", name].concat(), "object");
+        }
+    }
+
+    /// A time; its faults belong to step 3 of the protocol.
+    pub(super) fn moment(&mut self, value: &Json, at: &str, name: &str) -> Option<Moment> {
+        let text = self.text(value, at, name)?;
+        let moment = Moment::parse(text);
+        if moment.is_none() {
+            let place = [at, "/", name].concat();
+            let detail = "not an RFC 3339 time with an offset";
+            self.time_error("pca_time_malformed", &place, detail);
+        }
+        moment
+    }
+
+    fn time_error(&mut self, code: &'static str, at: &str, detail: &str) {
+        self.findings.push(Finding::of_check(TIME, Severity::Error, code, (at, detail)));
+    }
+
+    pub(super) fn window(&mut self, value: &Json) -> Option<Window> {
+        let (name, at) = ("effective_time", "/effective_time");
+        let inner = value.get(name)?;
+        if !self.object(inner, at, &["not_before", "not_after"], &[]) {
+            return None;
+        }
+        let not_before = self.moment(inner, at, "not_before");
+        let not_after = self.moment(inner, at, "not_after");
+        let window = Window { not_before: not_before?, not_after: not_after? };
+        if window.is_inverted() {
+            self.time_error("pca_window_inverted", at, "it ends before it begins");
+        }
+        Some(window)
+    }
+
+    /// Numbers that no canonical form holds.
+    pub(super) fn numbers(&mut self, value: &Json) {
+        for e in Suite::PcaV1.refused(value) {
+            self.error("pca_number_unsafe", e.pointer(), e.to_string());
+        }
+    }
+}
+
+/// Whether findings leave a document fit for use; its window is judged in
+/// step 3, with a reason of its own.
+pub(super) fn unfit(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    let in_window = |f: &Finding| f.check == Some(TIME) && f.at.starts_with("/effective_time");
+    findings.iter().filter(move |f| f.gating && !in_window(f))
+}
