@@ -18,7 +18,9 @@ pub(super) fn listed(code: &str) {
 #[test]
 fn every_listed_code_is_given_somewhere_and_stands_once() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
-    let text = ["profile", "wire/cbor", "wire/json"].map(|part| sources(&Path::new(source).join(part))).concat();
+    let text = ["profile", "wire/cbor", "wire/json"]
+        .map(|part| sources(&Path::new(source).join(part)))
+        .concat();
     let all: Vec<&str> = codes().chain(later()).collect();
     for code in &all {
         assert!(text.contains(&format!("\"{code}\"")), "{code} is listed, but nothing gives it");

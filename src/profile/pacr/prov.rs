@@ -31,7 +31,8 @@ pub fn prov(records: &[&SixTuple]) -> Value {
         put(&mut document, "activity", name.clone(), activity(record));
         for cause in &record.predecessors {
             let relation = format!("_:{}-informed-by-{cause}", record.id);
-            let mut edge = json!({ "prov:informed": name, "prov:informant": activity_name(*cause) });
+            let mut edge =
+                json!({ "prov:informed": name, "prov:informant": activity_name(*cause) });
             mark(&mut edge, record);
             put(&mut document, "wasInformedBy", relation, edge);
         }
