@@ -81,91 +81,18 @@ fn a_sound_record() {
     assert_eq!((summary.verdict, summary.effect_status, summary.claimed_at), (None, None, None));
 }
 
-#[test]
-fn every_rule_and_form_by_itself() {
-    let estimate = |point: f64, lower: f64, upper: f64| json!({ "point": point, "lower": lower, "upper": upper });
-    let exact = |value: f64| estimate(value, value, value);
-    let error = |rule: Option<u8>, code, at| ("error", rule, code, at);
-    let cases = [
-        (without("/payload"), error(Some(1), "pacr-field-missing", "/payload")),
-        (with("/id", Written::Null), error(Some(1), "pacr-field-null", "/id")),
-        (without("/resources/time"), error(Some(1), "pacr-field-missing", "/resources/time")),
-        (
-            with("/cognitive_split/info_gain", Written::Null),
-            error(Some(1), "pacr-field-null", "/cognitive_split/info_gain"),
-        ),
-        (
-            with("/predecessors/1", ID.into()),
-            error(Some(2), "pacr-self-reference", "/predecessors/1"),
-        ),
-        (
-            with("/resources/space", estimate(5.0, 6.0, 7.0)),
-            error(Some(3), "pacr-estimate-out-of-order", "/resources/space"),
-        ),
-        (
-            with("/cognitive_split/info_gain", exact(-0.5)),
-            error(Some(4), "pacr-point-negative", "/cognitive_split/info_gain"),
-        ),
-        (payload(b"PACR"), error(Some(8), "pacr-tag-truncated", "/payload")),
-        (payload(b"PACR\x05\x3f\xf0"), error(Some(8), "pacr-tag-truncated", "/payload")),
-        (payload(b"PACR\x06"), error(Some(8), "pacr-kind-unknown", "/payload")),
-        (payload(b"PACR\xff"), error(Some(8), "pacr-kind-reserved", "/payload")),
-        (
-            payload(&[b"PACR\x05".as_slice(), &1.5_f64.to_be_bytes()].concat()),
-            error(Some(9), "pacr-correlation-out-of-range", "/payload"),
-        ),
-        (
-            payload(&[b"PACR\x05".as_slice(), &f64::INFINITY.to_be_bytes()].concat()),
-            error(Some(9), "pacr-correlation-out-of-range", "/payload"),
-        ),
-        (with("/id", ID.to_lowercase().into()), error(None, "pacr-id-malformed", "/id")),
-        (with("/id", json!(7)), error(None, "pacr-id-malformed", "/id")),
-        (with("/id", "01HZQK3P8EMXR9V7T5N2W4J6C0".into()), error(None, "pacr-id-malformed", "/id")),
-        (with("/predecessors/0", "x".into()), error(None, "pacr-id-malformed", "/predecessors/0")),
-        (with("/id", ZERO.into()), error(None, "pacr-id-zero", "/id")),
-        (
-            with("/predecessors/0", ZERO.into()),
-            error(None, "pacr-sentinel-mixed", "/predecessors/0"),
-        ),
-        (with("/predecessors", json!({})), error(None, "pacr-field-malformed", "/predecessors")),
-        (with("/resources", json!([])), error(None, "pacr-field-malformed", "/resources")),
-        (
-            with("/landauer_cost", json!([1, 1, 1])),
-            error(None, "pacr-estimate-malformed", "/landauer_cost"),
-        ),
-        (
-            with("/landauer_cost/lower", "0".into()),
-            error(None, "pacr-estimate-malformed", "/landauer_cost/lower"),
-        ),
-        (
-            without("/landauer_cost/upper"),
-            error(None, "pacr-estimate-malformed", "/landauer_cost/upper"),
-        ),
-        (with("/payload", "UEFDUgI".into()), error(None, "pacr-payload-malformed", "/payload")),
-        (with("/payload", json!([80])), error(None, "pacr-payload-malformed", "/payload")),
-        (payload(&vec![0; PAYLOAD_BYTES_MAX + 1]), error(None, "pacr-limit-payload", "/payload")),
-        (
-            with("/resources/energy", exact(1e-22)),
-            ("warning", Some(6), "pacr-energy-below-landauer", "/resources/energy"),
-        ),
-        (
-            with("/resources/time", exact(1e-17)),
-            ("warning", Some(7), "pacr-time-below-quantum-limit", "/resources/time"),
-        ),
-        (
-            with("/predecessors", json!([ZERO])),
-            ("warning", None, "pacr-sentinel-predecessor", "/predecessors/0"),
-        ),
-        (
-            with("/predecessors/1", CAUSE.into()),
-            ("warning", None, "pacr-predecessor-duplicate", "/predecessors/1"),
-        ),
-        (
-            with("/landauer_cost/lower", json!(-1e-21)),
-            ("info", None, "pacr-lower-negative", "/landauer_cost"),
-        ),
-        (with("/cause~d", json!(1)), ("info", None, "pacr-member-unknown", "/cause~0d")),
-    ];
+type Told = (&'static str, Option<u8>, &'static str, &'static str);
+
+fn error(rule: Option<u8>, code: &'static str, at: &'static str) -> Told {
+    ("error", rule, code, at)
+}
+
+fn exact(value: f64) -> Written {
+    json!({ "point": value, "lower": value, "upper": value })
+}
+
+/// Each record gives its finding and no other, and is judged by it.
+fn each_alone(cases: impl IntoIterator<Item = (Written, Told)>) {
     for (record, expected) in cases {
         let (record, findings) = read_json(&record);
         assert_eq!(told(&findings), [expected]);
@@ -176,6 +103,78 @@ fn every_rule_and_form_by_itself() {
         let verdict = if is_error { Verdict::Refused } else { Verdict::Valid };
         assert_eq!(record.verdict(), if flags { Verdict::Flagged } else { verdict });
     }
+}
+
+#[test]
+fn every_rule_by_itself() {
+    let score = |score: f64| payload(&[b"PACR\x05".as_slice(), &score.to_be_bytes()].concat());
+    let info_gain = "/cognitive_split/info_gain";
+    let apart = json!({ "point": 5, "lower": 6, "upper": 7 });
+    each_alone([
+        (without("/payload"), error(Some(1), "pacr-field-missing", "/payload")),
+        (without("/resources/time"), error(Some(1), "pacr-field-missing", "/resources/time")),
+        (with("/id", Written::Null), error(Some(1), "pacr-field-null", "/id")),
+        (with(info_gain, Written::Null), error(Some(1), "pacr-field-null", info_gain)),
+        (
+            with("/predecessors/1", ID.into()),
+            error(Some(2), "pacr-self-reference", "/predecessors/1"),
+        ),
+        (
+            with("/resources/space", apart),
+            error(Some(3), "pacr-estimate-out-of-order", "/resources/space"),
+        ),
+        (with(info_gain, exact(-0.5)), error(Some(4), "pacr-point-negative", info_gain)),
+        (
+            with("/resources/energy", exact(1e-22)),
+            ("warning", Some(6), "pacr-energy-below-landauer", "/resources/energy"),
+        ),
+        (
+            with("/resources/time", exact(1e-17)),
+            ("warning", Some(7), "pacr-time-below-quantum-limit", "/resources/time"),
+        ),
+        (payload(b"PACR"), error(Some(8), "pacr-tag-truncated", "/payload")),
+        (payload(b"PACR\x05\x3f\xf0"), error(Some(8), "pacr-tag-truncated", "/payload")),
+        (payload(b"PACR\x06"), error(Some(8), "pacr-kind-unknown", "/payload")),
+        (payload(b"PACR\xff"), error(Some(8), "pacr-kind-reserved", "/payload")),
+        (score(1.5), error(Some(9), "pacr-correlation-out-of-range", "/payload")),
+        (score(f64::NAN), error(Some(9), "pacr-correlation-out-of-range", "/payload")),
+        (score(f64::INFINITY), error(Some(9), "pacr-correlation-out-of-range", "/payload")),
+    ]);
+}
+
+#[test]
+fn every_form_by_itself() {
+    let (cost, causes) = ("/landauer_cost", "/predecessors");
+    let malformed = |at| error(None, "pacr-estimate-malformed", at);
+    each_alone([
+        (with("/id", ID.to_lowercase().into()), error(None, "pacr-id-malformed", "/id")),
+        (with("/id", json!(7)), error(None, "pacr-id-malformed", "/id")),
+        (with("/id", "01HZQK3P8EMXR9V7T5N2W4J6C0".into()), error(None, "pacr-id-malformed", "/id")),
+        (with("/id", ZERO.into()), error(None, "pacr-id-zero", "/id")),
+        (with("/predecessors/0", "x".into()), error(None, "pacr-id-malformed", "/predecessors/0")),
+        (
+            with("/predecessors/0", ZERO.into()),
+            error(None, "pacr-sentinel-mixed", "/predecessors/0"),
+        ),
+        (with(causes, json!({})), error(None, "pacr-field-malformed", causes)),
+        (with("/resources", json!([])), error(None, "pacr-field-malformed", "/resources")),
+        (with(cost, json!([1, 1, 1])), malformed(cost)),
+        (with("/landauer_cost/lower", "0".into()), malformed("/landauer_cost/lower")),
+        (without("/landauer_cost/upper"), malformed("/landauer_cost/upper")),
+        (with("/payload", "UEFDUgI".into()), error(None, "pacr-payload-malformed", "/payload")),
+        (with("/payload", json!([80])), error(None, "pacr-payload-malformed", "/payload")),
+        (payload(&vec![0; PAYLOAD_BYTES_MAX + 1]), error(None, "pacr-limit-payload", "/payload")),
+        (
+            with(causes, json!([ZERO])),
+            ("warning", None, "pacr-sentinel-predecessor", "/predecessors/0"),
+        ),
+        (
+            with("/predecessors/1", CAUSE.into()),
+            ("warning", None, "pacr-predecessor-duplicate", "/predecessors/1"),
+        ),
+        (with("/landauer_cost/lower", json!(-1e-21)), ("info", None, "pacr-lower-negative", cost)),
+        (with("/cause~d", json!(1)), ("info", None, "pacr-member-unknown", "/cause~0d")),
+    ]);
 }
 
 #[test]
