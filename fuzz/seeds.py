@@ -4,6 +4,8 @@
 Standard library only; run it from anywhere, the output does not vary.
 """
 
+import json
+from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 
@@ -60,6 +62,28 @@ note = (
     "Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n"
 ).encode()
 
+ONE = [1, 0, 2]
+event = {
+    "id": NODE[:16],
+    "predecessors": [KID[:16]],
+    "landauer_cost": ONE,
+    "resources": {"energy": ONE, "time": ONE, "space": ONE},
+    "cognitive_split": {"statistical_complexity": ONE, "entropy_rate": ONE, "info_gain": ONE},
+    "payload": b"PACR\x05\x3f\xe0" + bytes(6),
+}
+
+
+def in_json(value):
+    """A causal record's CBOR as its JSON."""
+    if isinstance(value, dict):
+        return {name: in_json(inner) for name, inner in value.items()}
+    if value is ONE:
+        return dict(zip(("point", "lower", "upper"), ONE))
+    if isinstance(value, list):
+        return [in_json(inner) for inner in value]
+    return value.hex().upper() if len(value) == 16 else b64encode(value).decode()
+
+
 SEEDS = {
     "cbor": [cbor(0), cbor(-1), cbor({1: [b"x", "y", None]}), cbor((1, 2)), b"\xf9\x3c\x00", cbor(STATEMENT)],
     "statement": [
@@ -77,6 +101,7 @@ SEEDS = {
         b"tile/63/000.p/1",
         b"\x00\x20" + NODE,
     ],
+    "pacr": [cbor(event), json.dumps(in_json(event)).encode()],
     "policy": [(HERE.parent / "policy" / f"{name}.toml").read_bytes() for name in ("issuers", "open")],
     "trust": [
         b'[[issuer]]\nname = "https://agent.example"\nkeys = []\nuntil = 2026-01-01T00:00:00Z\n',

@@ -19,6 +19,7 @@ mod lineage;
 mod outbox;
 mod output;
 mod packaging;
+mod pacr;
 mod policy;
 mod prove;
 mod raw;
@@ -102,6 +103,9 @@ enum Verb {
     Fsck(fsck::Args),
     /// Make every decision of a log again, from the log alone
     Replay(replay::Args),
+    /// Check and export causal records
+    #[command(subcommand)]
+    Pacr(pacr::Verb),
     /// Work on the registration policy
     #[command(subcommand)]
     Policy(policy::Verb),
@@ -156,6 +160,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Man(args) => packaging::man(&args, out),
         Verb::OpenItems(args) => on_network(search::open_items(&args, out)),
         Verb::Outbox(verb) => on_network(outbox::run(&verb, out)),
+        Verb::Pacr(verb) => pacr::run(&verb, out),
         Verb::Policy(verb) => policy::run(&verb, out),
         Verb::Prove(args) => on_network(prove::run(&args, out)),
         Verb::Record(args) => on_network(outbox::record(&args, out)),

@@ -1,15 +1,17 @@
-//! `capstan seal`: an action becomes a signed Capsule, or any payload a
-//! Signed Statement.
+//! `capstan seal`: an action becomes a signed Capsule, an event a causal
+//! record, or any payload a Signed Statement.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::output::Out;
+use super::output::{Out, chain};
 use super::{Answer, Stop, files};
 use crate::envelope::{Draft, SignedStatement, StatementId, seal, seal_with_claims};
 use crate::key::SigningKey;
 use crate::profile::capsule::{Action, Attachments, CONTENT_TYPE, OUTCOME_CONTENT_TYPE};
+use crate::profile::pacr::{self, Encoding};
+use crate::profile::{Record, read_payload};
 use crate::service::now;
 use crate::wire::digest::Digest;
 use crate::wire::json::Json;
@@ -18,7 +20,9 @@ const EXAMPLE: &str = "\
 Examples:
   capstan seal action.json --key agent.key --response reply.json --output action.cose
   capstan seal note.txt --key agent.key --content-type text/plain \\
-    --iss https://agents.example --sub order-7781 --output note.cose";
+    --iss https://agents.example --sub order-7781 --output note.cose
+  capstan seal event.json --profile pacr --key agent.key --iss https://agents.example \\
+    --output event.cose";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLE)]
@@ -30,8 +34,8 @@ pub(super) struct Args {
     output: Option<PathBuf>,
 }
 
-/// What is sealed, and how. Without a content type the file describes an
-/// action and becomes an Agent Action Capsule.
+/// What is sealed, and how. Without a content type or a profile the file
+/// describes an action and becomes an Agent Action Capsule.
 #[derive(clap::Args)]
 pub(super) struct What {
     /// Description of an action, or any payload; `-` reads standard input
@@ -67,6 +71,27 @@ pub(super) struct What {
     /// Decision an outcome belongs to
     #[arg(long, value_name = "ID", requires = "outcome_of")]
     decision_id: Option<String>,
+    /// What the file describes, if not an action: `pacr` is an event
+    #[arg(long, requires = "iss", conflicts_with_all = ATTACHED)]
+    profile: Option<Profile>,
+    /// How the record is written
+    #[arg(long, requires = "profile")]
+    encoding: Option<Spelling>,
+}
+
+/// What goes with an action or a ready payload alone.
+const ATTACHED: [&str; 6] =
+    ["content_type", "request", "response", "evidence", "supersedes", "outcome_of"];
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Profile {
+    Pacr,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Spelling {
+    Json,
+    Cbor,
 }
 
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
@@ -77,7 +102,18 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     if let Some(path) = &args.output {
         out.note(&format!("sealed {} as {}", StatementId::of(&statement), path.display()));
     }
+    flags(&statement).iter().for_each(|flag| out.note(flag));
     Ok(Answer::Yes)
+}
+
+/// What a causal record may break and still be stored for.
+fn flags(statement: &SignedStatement) -> Vec<String> {
+    let Some(payload) = statement.payload() else { return Vec::new() };
+    let read = read_payload(statement.header(), payload);
+    if !matches!(read.record, Record::Pacr(_)) {
+        return Vec::new();
+    }
+    read.findings.iter().map(|f| format!("flagged {} at {}: {}", f.code, f.at, f.detail)).collect()
 }
 
 impl What {
@@ -85,6 +121,9 @@ impl What {
     pub(super) fn seal(&self) -> anyhow::Result<Vec<u8>> {
         let key = files::signing_key(&self.key)?;
         let payload = files::read(&self.payload)?;
+        if let (Some(Profile::Pacr), Some(issuer)) = (self.profile, &self.iss) {
+            return self.causal(&payload, issuer, &key);
+        }
         match (&self.content_type, &self.iss, &self.sub, &self.outcome_of) {
             (Some(content_type), Some(issuer), Some(subject), _) => {
                 let draft = Draft {
@@ -133,6 +172,23 @@ impl What {
             payload: &made.payload,
         };
         Ok(seal_with_claims(&draft, &made.claims, key)?)
+    }
+
+    fn causal(&self, described: &[u8], issuer: &str, key: &SigningKey) -> anyhow::Result<Vec<u8>> {
+        let (tuple, _) =
+            pacr::describe(described).map_err(|e| Stop::no(e.code(), chain(&e.into())))?;
+        let encoding = match self.encoding {
+            Some(Spelling::Cbor) => Encoding::Cbor,
+            Some(Spelling::Json) | None => Encoding::Json,
+        };
+        let draft = Draft {
+            content_type: encoding.content_type(),
+            issuer,
+            subject: &tuple.id.to_string(),
+            issued_at: Some(now()),
+            payload: &tuple.encode(encoding),
+        };
+        Ok(seal(&draft, key)?)
     }
 
     fn outcome(

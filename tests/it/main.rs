@@ -18,6 +18,9 @@ mod capsule_evidence;
 /// Thousands of Capsules, judged by us and by the published reference.
 mod capsule_reference;
 
+/// Causal records that others have made up, judged by us.
+mod pacr_vectors;
+
 /// A statement's whole way through a log, without HTTP.
 mod journey;
 

@@ -6,12 +6,12 @@ use crate::envelope::SignedStatement;
 use crate::profile::{self, Finding, Record};
 use crate::service::summary_json;
 
-/// The facts of a Capsule, an outcome or a capsule id, and what was noticed
-/// while reading it. The modes are those of the payload alone: a receipt
-/// counts only once `verify` has checked it.
+/// The facts of a record, and what was noticed while reading it. The modes
+/// of a Capsule are those of the payload alone: a receipt counts only once
+/// `verify` has checked it.
 pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
     let read = profile::read_payload(statement.header(), statement.payload()?);
-    if !matches!(read.record, Record::Capsule(_) | Record::CapsuleId(_) | Record::Outcome(_)) {
+    if matches!(read.record, Record::Control(_) | Record::Hash(_) | Record::Opaque) {
         return None;
     }
     let mut fields = Map::new();
@@ -31,6 +31,11 @@ pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
     }
     if let Record::Outcome(outcome) = &read.record {
         fields.extend(outcome.subject().map(|sub| ("about".to_owned(), sub.into())));
+    }
+    if let Record::Pacr(record) = &read.record {
+        fields.insert("intervention".to_owned(), record.intervention().into());
+        fields.extend(record.sim_real_corr().map(|n| ("sim_real_corr".to_owned(), n.into())));
+        fields.insert("verdict_by_draft".to_owned(), record.verdict().name().into());
     }
     let findings: Vec<Json> = read.findings.iter().map(finding).collect();
     fields.insert("findings".to_owned(), findings.into());

@@ -5,10 +5,10 @@
 //! out, and the payload may be given as `intervention`, `sim_real_corr` and
 //! `inner`. Out: a whole record that breaks no rule but maybe 6 and 7.
 
+use super::PacrRecord;
 use super::id::CausalId;
 use super::tag::{Kind, Tag};
 use super::tuple::SixTuple;
-use super::{Encoding, PacrRecord};
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::digest::Digest;
 use crate::wire::json::{self, Json};
@@ -119,16 +119,6 @@ fn spread(value: &mut Json) {
 
 fn wrong(at: &str, wanted: &str) -> Error {
     Error::Wrong { at: at.to_owned(), wanted: wanted.to_owned() }
-}
-
-impl SixTuple {
-    /// The record in an encoding.
-    pub fn encode(&self, encoding: Encoding) -> Vec<u8> {
-        match encoding {
-            Encoding::Cbor => self.to_cbor(),
-            Encoding::Json => self.to_json(),
-        }
-    }
 }
 
 /// Why a description is no record.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Written, json};
 
+use super::Encoding;
 use super::id::CausalId;
 use crate::wire::cbor::Value;
 use crate::wire::text;
@@ -28,7 +29,7 @@ impl Estimate {
     pub const ZERO: Self = Self { point: 0.0, lower: 0.0, upper: 0.0 };
 
     fn to_json(self) -> Written {
-        json!({ "point": self.point, "lower": self.lower, "upper": self.upper })
+        json!({ "lower": self.lower, "point": self.point, "upper": self.upper })
     }
 
     fn to_cbor(self) -> Value<'static> {
@@ -76,26 +77,35 @@ pub struct SixTuple {
 }
 
 impl SixTuple {
+    /// The record in an encoding.
+    pub fn encode(&self, encoding: Encoding) -> Vec<u8> {
+        match encoding {
+            Encoding::Cbor => self.to_cbor(),
+            Encoding::Json => self.to_json(),
+        }
+    }
+
     /// The record as JSON (7.1).
     pub fn to_json(&self) -> Vec<u8> {
         let (resources, split) = (&self.resources, &self.cognitive_split);
-        let predecessors: Vec<String> =
-            as_set(&self.predecessors).iter().map(CausalId::to_string).collect();
+        let predecessors = as_set(&self.predecessors);
+        let predecessors: Vec<String> = predecessors.iter().map(CausalId::to_string).collect();
+        // In the order of the names, because the map may or may not sort them.
         let record = json!({
-            "id": self.id.to_string(),
-            "predecessors": predecessors,
-            "landauer_cost": self.landauer_cost.to_json(),
-            "resources": {
-                "energy": resources.energy.to_json(),
-                "time": resources.time.to_json(),
-                "space": resources.space.to_json(),
-            },
             "cognitive_split": {
-                "statistical_complexity": split.statistical_complexity.to_json(),
                 "entropy_rate": split.entropy_rate.to_json(),
                 "info_gain": split.info_gain.to_json(),
+                "statistical_complexity": split.statistical_complexity.to_json(),
             },
+            "id": self.id.to_string(),
+            "landauer_cost": self.landauer_cost.to_json(),
             "payload": text::base64(&self.payload),
+            "predecessors": predecessors,
+            "resources": {
+                "energy": resources.energy.to_json(),
+                "space": resources.space.to_json(),
+                "time": resources.time.to_json(),
+            },
         });
         record.to_string().into_bytes()
     }

@@ -1,0 +1,138 @@
+//! `capstan pacr`: causal records in files, checked and exported.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::output::Out;
+use super::{Answer, Stop, files};
+use crate::envelope::SignedStatement;
+use crate::profile::pacr::{Encoding, PacrRecord, SixTuple, Verdict, prov};
+use crate::profile::{Finding, Record, read_payload};
+
+#[derive(clap::Subcommand)]
+pub(super) enum Verb {
+    /// Say all that is wrong with a record
+    Check(CheckArgs),
+    /// Export records as W3C PROV-JSON
+    Prov(ProvArgs),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan pacr check event.pacr.json")]
+pub(super) struct CheckArgs {
+    /// A record in JSON or CBOR, or a statement; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Also take JSON with ULIDs or numbers for ids, as some producers write it
+    #[arg(long)]
+    import: bool,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan pacr prov *.pacr.json > run.prov.json")]
+pub(super) struct ProvArgs {
+    /// Records in JSON or CBOR, or statements
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Also take JSON with ULIDs or numbers for ids, as some producers write it
+    #[arg(long)]
+    import: bool,
+}
+
+pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+    match verb {
+        Verb::Check(args) => check(args, out),
+        Verb::Prov(args) => export(args, out),
+    }
+}
+
+/// Rules 6 and 7 are rules: what they flag is not a yes either.
+fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
+    let (record, findings) = read(&args.file, args.import)?;
+    let verdict = record.verdict();
+    let noticed = findings.iter().map(|f| {
+        json!({
+            "code": f.code,
+            "severity": f.severity.name(),
+            "rule": f.check,
+            "at": f.at,
+            "detail": f.detail,
+        })
+    });
+    let answer = json!({
+        "ok": verdict == Verdict::Valid,
+        "verdict": verdict.name(),
+        "record_id": record.id().map(|id| id.to_string()),
+        "intervention": record.intervention(),
+        "sim_real_corr": record.sim_real_corr(),
+        "findings": noticed.collect::<Vec<_>>(),
+    });
+    out.answer(&answer, &lines(&record, &findings))?;
+    Ok(if verdict == Verdict::Valid { Answer::Yes } else { Answer::No })
+}
+
+fn lines(record: &PacrRecord, findings: &[Finding]) -> String {
+    let name = record.id().map_or_else(|| "a record without a name".to_owned(), |i| i.to_string());
+    let mut text = format!("{}: {name}, {}", record.verdict().name(), kind(record));
+    for finding in findings {
+        let rule = finding.check.map(|rule| format!(" (rule {rule})")).unwrap_or_default();
+        let place = if finding.at.is_empty() { "the record" } else { &finding.at };
+        let (severity, code) = (finding.severity.name(), finding.code);
+        let _infallible =
+            write!(text, "\n  {severity} {code}{rule} at {place}: {}", finding.detail);
+    }
+    text
+}
+
+fn kind(record: &PacrRecord) -> String {
+    match (record.intervention(), record.sim_real_corr()) {
+        ("counterfactual", Some(score)) => {
+            format!("COUNTERFACTUAL (simulated, never happened; correlation {score})")
+        }
+        ("counterfactual", None) => "COUNTERFACTUAL (simulated, never happened)".to_owned(),
+        (kind, _) => kind.to_owned(),
+    }
+}
+
+fn export(args: &ProvArgs, out: &Out) -> anyhow::Result<Answer> {
+    let mut tuples: Vec<SixTuple> = Vec::new();
+    for path in &args.files {
+        let (record, findings) = read(path, args.import)?;
+        match record.tuple() {
+            Some(tuple) => tuples.push(tuple.clone()),
+            None => {
+                let why = format!("{}: {}", path.display(), lines(&record, &findings));
+                return Err(Stop::no("pacr-not-whole", why).into());
+            }
+        }
+    }
+    let document = prov(&tuples.iter().collect::<Vec<_>>());
+    out.answer(&document, &serde_json::to_string_pretty(&document)?)?;
+    Ok(Answer::Yes)
+}
+
+/// A record by itself or in a statement: JSON starts with a brace, a
+/// statement with its tag.
+fn read(path: &Path, import: bool) -> anyhow::Result<(PacrRecord, Vec<Finding>)> {
+    let bytes = files::read(path)?;
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') if import => Ok(PacrRecord::import(&bytes)),
+        Some(b'{') => Ok(PacrRecord::read(Encoding::Json, &bytes)),
+        Some(0xd2) => in_statement(bytes, path),
+        _ => Ok(PacrRecord::read(Encoding::Cbor, &bytes)),
+    }
+}
+
+fn in_statement(bytes: Vec<u8>, path: &Path) -> anyhow::Result<(PacrRecord, Vec<Finding>)> {
+    let statement = SignedStatement::parse_any_size(bytes)?;
+    let read = statement.payload().map(|payload| read_payload(statement.header(), payload));
+    match read.map(|read| (read.record, read.findings)) {
+        Some((Record::Pacr(record), findings)) => Ok((*record, findings)),
+        _ => {
+            let what = format!("{} holds no causal record", path.display());
+            Err(Stop::failed("pacr-not-a-record", what).into())
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Causal records that others have made up, judged by us. The vectors are
+//! not part of this repository; without them these tests say so and pass.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use capstan::profile::pacr::{Encoding, Kind, PacrRecord, Tag, Verdict, prov};
+use capstan::profile::{Finding, Severity};
+use serde_json::{Value, json};
+
+fn vectors() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
+    let root = std::env::var_os("CAPSTAN_VECTORS").map_or_else(beside, PathBuf::from);
+    let folder = root.join("pacr");
+    if !folder.is_dir() {
+        eprintln!("no vectors in {}; set CAPSTAN_VECTORS", root.display());
+        return None;
+    }
+    Some(folder)
+}
+
+fn read(bytes: &[u8]) -> (PacrRecord, Vec<Finding>) {
+    PacrRecord::read(Encoding::Json, bytes)
+}
+
+fn rules(findings: &[Finding], severity: Severity) -> Vec<u64> {
+    let those = findings.iter().filter(|f| f.severity == severity);
+    those.filter_map(|f| f.check).map(u64::from).collect()
+}
+
+fn codes(findings: &[Finding]) -> Vec<&'static str> {
+    findings.iter().map(|f| f.code).collect()
+}
+
+/// Where the draft does not say or contradicts itself: what we decided, as
+/// docs/profiles/pacr.md has it.
+fn decided(name: &str) -> Option<(Verdict, &'static str)> {
+    Some(match name {
+        "negative-lower-bound-only" => (Verdict::Valid, "pacr-lower-negative"),
+        "id-ulid-26" => (Verdict::Refused, "pacr-id-malformed"),
+        "id-zero-with-predecessors" | "id-zero-genesis" => (Verdict::Refused, "pacr-id-zero"),
+        "sentinel-inside-predecessors" => (Verdict::Valid, "pacr-sentinel-predecessor"),
+        "duplicate-predecessors" => (Verdict::Valid, "pacr-predecessor-duplicate"),
+        _ => return None,
+    })
+}
+
+#[test]
+fn validation_cases() {
+    let Some(folder) = vectors() else { return };
+    let text = std::fs::read(folder.join("validation-cases.json")).unwrap();
+    let all: Value = serde_json::from_slice(&text).unwrap();
+    let cases = all["cases"].as_array().unwrap();
+    assert!(cases.len() >= 32, "{} cases", cases.len());
+    let mut undecided = 0;
+    for case in cases {
+        let name = case["name"].as_str().unwrap();
+        let (record, findings) = read(case["record"].to_string().as_bytes());
+        let expected = &case["expected_by_draft"];
+        let of_rules: Vec<u64> = expected["rules"]
+            .as_array()
+            .map(|rules| rules.iter().filter_map(Value::as_u64).collect())
+            .unwrap_or_default();
+        match (decided(name), expected["result"].as_str().unwrap()) {
+            (Some((verdict, code)), _) => {
+                undecided += 1;
+                assert_eq!((record.verdict(), codes(&findings)), (verdict, vec![code]), "{name}");
+            }
+            (None, "valid") => {
+                assert_eq!(
+                    (record.verdict(), codes(&findings)),
+                    (Verdict::Valid, vec![]),
+                    "{name}"
+                );
+            }
+            (None, "flag") => {
+                assert_eq!(record.verdict(), Verdict::Flagged, "{name}");
+                assert_eq!(rules(&findings, Severity::Warning), of_rules, "{name}");
+                assert_eq!(rules(&findings, Severity::Error), [0; 0], "{name}");
+            }
+            (None, "reject") => {
+                assert_eq!(record.verdict(), Verdict::Refused, "{name}");
+                assert_eq!(rules(&findings, Severity::Error), of_rules, "{name}");
+            }
+            (None, other) => panic!("{name}: {other} needs a decision"),
+        }
+        values(&record, expected, name);
+    }
+    assert_eq!(undecided, 6);
+}
+
+/// What a case says of the contents.
+fn values(record: &PacrRecord, expected: &Value, name: &str) {
+    if let Some(kind) = expected["kind"].as_str() {
+        let tag = Tag::read(&record.tuple().unwrap().payload).unwrap();
+        assert_eq!(tag.kind.registered_name(), kind, "{name}");
+        assert_eq!(record.intervention(), tag.kind.name(), "{name}");
+    }
+    if let Some(score) = expected["sim_real_corr"].as_f64() {
+        assert_eq!(record.sim_real_corr(), Some(score), "{name}");
+    }
+    if let Some(point) = expected.pointer("/info_gain/point").and_then(Value::as_f64) {
+        let info_gain = record.tuple().unwrap().cognitive_split.info_gain;
+        assert_eq!([info_gain.point, info_gain.lower, info_gain.upper], [point; 3], "{name}");
+    }
+}
+
+#[test]
+fn the_example_in_three_spellings() {
+    let Some(folder) = vectors() else { return };
+    let file = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    let (canonical, findings) = read(&file("draft-example-hex-ids.json"));
+    assert_eq!((canonical.verdict(), findings), (Verdict::Valid, vec![]));
+    let tuple = canonical.tuple().unwrap();
+    let tag = Tag::read(&tuple.payload).unwrap();
+    assert_eq!((tag.kind, tag.inner), (Kind::DoDigital, [0].as_slice()));
+    for name in ["draft-example-as-printed.json", "reference-impl-serde-form.json"] {
+        let (strict, findings) = read(&file(name));
+        assert_eq!(strict.verdict(), Verdict::Refused, "{name}");
+        let ids = findings.iter().filter(|f| f.code == "pacr-id-malformed");
+        assert_eq!(ids.count(), 3, "{name}");
+        let (imported, notes) = PacrRecord::import(&file(name));
+        assert_eq!((imported.verdict(), imported.tuple()), (Verdict::Valid, Some(tuple)), "{name}");
+        assert!(notes.len() >= 3 && notes.iter().all(|f| f.severity == Severity::Info), "{name}");
+    }
+    let (from_cbor, _) = PacrRecord::read(Encoding::Cbor, &canonical.to_cbor().unwrap());
+    assert_eq!(from_cbor.tuple(), Some(tuple));
+    let document = prov(&[tuple]);
+    assert_eq!(document["activity"].as_object().unwrap().len(), 1);
+    assert_eq!(document["wasInformedBy"].as_object().unwrap().len(), 2);
+}
+
+/// Runs the command in a folder; gives its exit code and standard output.
+fn capstan(folder: &Path, line: &str) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
+    command.args(line.split_whitespace()).current_dir(folder).env("HOME", folder);
+    let output = command.output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn sealed_checked_and_exported_by_the_command() {
+    let desk = tempfile::tempdir().unwrap();
+    let folder = desk.path();
+    let yes = |line: &str| {
+        let (code, out) = capstan(folder, line);
+        assert_eq!(code, 0, "capstan {line}\n{out}");
+        out
+    };
+    let described = json!({
+        "landauer_cost": 3e-21,
+        "resources": { "energy": 5e-19, "time": 0.002, "space": 512 },
+        "cognitive_split": { "statistical_complexity": 2.5, "entropy_rate": 0.5 },
+        "intervention": "counterfactual", "sim_real_corr": 0.75, "inner": "what if",
+    });
+    std::fs::write(folder.join("event.json"), described.to_string()).unwrap();
+    yes("keygen --output agent.key");
+    let how = "--profile pacr --key agent.key --iss https://a.example";
+    let mut ids = Vec::new();
+    for encoding in ["json", "cbor"] {
+        yes(&format!("seal event.json {how} --encoding {encoding} --output {encoding}.cose"));
+        let shown = yes(&format!("inspect {encoding}.cose --json"));
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(shown["content_type"], format!("application/pacr+{encoding}"));
+        assert_eq!(shown["record"]["intervention"], "counterfactual");
+        assert_eq!(shown["record"]["sim_real_corr"], 0.75);
+        assert_eq!(shown["subject"], shown["record"]["record_id"]);
+        ids.push(shown["subject"].clone());
+        let checked = yes(&format!("pacr check {encoding}.cose"));
+        assert!(checked.starts_with("valid: ") && checked.contains("COUNTERFACTUAL"), "{checked}");
+        let exported: Value =
+            serde_json::from_str(&yes(&format!("pacr prov {encoding}.cose"))).unwrap();
+        let activity = exported["activity"].as_object().unwrap().values().next().unwrap();
+        assert_eq!(activity["pacr:counterfactual"], true);
+    }
+    assert_eq!(ids[0], ids[1], "one event, one name, in either encoding");
+    std::fs::write(folder.join("wrong.json"), "{\"id\":null,\"payload\":\"UEFDUg==\"}").unwrap();
+    let (code, out) = capstan(folder, "pacr check wrong.json --json");
+    let out: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &out["verdict"]), (1, &json!("refused")));
+    assert_eq!(out["findings"].as_array().unwrap().len(), 6);
+    assert_eq!(capstan(folder, "pacr prov wrong.json").0, 1);
+    assert_eq!(capstan(folder, &format!("seal wrong.json {how} --output x.cose")).0, 1);
+    yes("seal event.json --key agent.key --content-type text/plain --iss a --sub b -o text.cose");
+    assert_eq!(capstan(folder, "pacr check text.cose").0, 2);
+}
