@@ -20,6 +20,7 @@ mod outbox;
 mod output;
 mod packaging;
 mod pacr;
+mod pca;
 mod policy;
 mod prove;
 mod raw;
@@ -109,6 +110,9 @@ enum Verb {
     /// Work on the registration policy
     #[command(subcommand)]
     Policy(policy::Verb),
+    /// Judge plan certificates (PCA)
+    #[command(subcommand)]
+    Pca(pca::Verb),
     /// Check from outside that a log only grows
     Audit(audit::Args),
     /// Work on the service key
@@ -161,6 +165,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::OpenItems(args) => on_network(search::open_items(&args, out)),
         Verb::Outbox(verb) => on_network(outbox::run(&verb, out)),
         Verb::Pacr(verb) => pacr::run(&verb, out),
+        Verb::Pca(verb) => pca::run(&verb, out),
         Verb::Policy(verb) => policy::run(&verb, out),
         Verb::Prove(args) => on_network(prove::run(&args, out)),
         Verb::Record(args) => on_network(outbox::record(&args, out)),

@@ -172,6 +172,8 @@ fn help_fits_a_screen_and_every_verb_shows_an_example() {
         "outbox status",
         "pacr check",
         "pacr prov",
+        "pca check",
+        "pca conformance",
         "policy explain",
         "policy test",
         "policy try",
@@ -181,6 +183,7 @@ fn help_fits_a_screen_and_every_verb_shows_an_example() {
         "policy set",
     ];
     let groups = ["key", "trust", "config", "outbox", "pacr", "policy"];
+    let groups = ["key", "trust", "config", "outbox", "pca", "policy"];
     let single = verbs.into_iter().filter(|verb| !groups.contains(verb));
     for verb in single.chain(nested) {
         let help = desk.expect(0, &format!("{verb} -h"));
