@@ -34,6 +34,7 @@ mod serve;
 mod settings;
 mod stop;
 mod tiles;
+mod trace;
 mod trust;
 mod verify;
 mod wait;
@@ -115,6 +116,9 @@ enum Verb {
     Pca(pca::Verb),
     /// Check from outside that a log only grows
     Audit(audit::Args),
+    /// Check, compare and list event chains of agent sessions (CRA TRACE)
+    #[command(subcommand)]
+    Trace(trace::Verb),
     /// Work on the service key
     #[command(subcommand)]
     Key(key::Verb),
@@ -175,6 +179,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Seal(args) => seal::run(&args, out),
         Verb::Serve(args) => on_network(serve::run(&args, out)),
         Verb::Story(args) => on_network(search::story(&args, out)),
+        Verb::Trace(verb) => trace::run(&verb, out),
         Verb::Trust(trust::Verb::Add(args)) => on_network(trust::add(&args, out)),
         Verb::Trust(trust::Verb::Show(args)) => trust::show(&args, out),
         Verb::Verify(args) => verify::run(&args, out),

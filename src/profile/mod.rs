@@ -5,6 +5,7 @@
 
 pub mod capsule;
 mod control;
+pub mod cra;
 mod finding;
 pub mod pacr;
 pub mod pca;
@@ -17,6 +18,7 @@ use crate::wire::{cbor, json};
 use capsule::{CapsuleIdRecord, CapsuleRecord, OutcomeRecord};
 use pacr::PacrRecord;
 use pca::{PcaCertificateRecord, PcaEvidenceRecord};
+use cra::{AtlasRecord, CarpRecord, TraceRecord, atlas, carp, trace};
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
@@ -26,8 +28,7 @@ pub use summary::{Parent, Span, Summary};
 const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"];
 
 /// One list for each module that notices something. A profile adds its own.
-const CODES: &[&[&str]] =
-    &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES, pca::CODES];
+const CODES: &[&[&str]] = &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES, pca::CODES, cra::CODES];
 
 /// Every code that reading a payload can give: what a policy may name.
 pub fn codes() -> impl Iterator<Item = &'static str> + Clone {
@@ -37,10 +38,14 @@ pub fn codes() -> impl Iterator<Item = &'static str> + Clone {
 /// What a payload is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
+    /// A manifest of an Atlas.
+    Atlas(Box<AtlasRecord>),
     /// An Agent Action Capsule.
     Capsule(Box<CapsuleRecord>),
     /// A bare capsule id.
     CapsuleId(CapsuleIdRecord),
+    /// A CARP request, resolution or execute response.
+    Carp(Box<CarpRecord>),
     /// A statement by which a log governs itself: policy, trust, succession.
     Control(Control),
     /// A digest of something kept elsewhere (RFC 9995).
@@ -55,14 +60,18 @@ pub enum Record {
     PcaCertificate(Box<PcaCertificateRecord>),
     /// PCA evidence; no Agent Action Capsule.
     PcaEvidence(Box<PcaEvidenceRecord>),
+    /// Events of a TRACE session.
+    Trace(Box<TraceRecord>),
 }
 
 impl Record {
     /// The profile's name in policies, reports and metrics.
     pub fn profile(&self) -> &'static str {
         match self {
+            Self::Atlas(_) => "atlas",
             Self::Capsule(_) => "capsule",
             Self::CapsuleId(_) => "capsule-id",
+            Self::Carp(_) => "carp",
             Self::Control(_) => "control",
             Self::Hash(_) => "hash",
             Self::Opaque => "opaque",
@@ -70,18 +79,22 @@ impl Record {
             Self::Pacr(_) => "pacr",
             Self::PcaCertificate(_) => "pca-certificate",
             Self::PcaEvidence(_) => "pca-evidence",
+            Self::Trace(_) => "trace",
         }
     }
 
     /// What policy, index and readers need to know of it.
     pub fn summary(&self) -> Summary {
         match self {
+            Self::Atlas(record) => record.summary(),
             Self::Capsule(record) => record.summary(),
             Self::CapsuleId(record) => record.summary(),
+            Self::Carp(record) => record.summary(),
             Self::Outcome(record) => record.summary(),
             Self::Pacr(record) => record.summary(),
             Self::PcaCertificate(record) => record.summary(),
             Self::PcaEvidence(record) => record.summary(),
+            Self::Trace(record) => record.summary(),
             Self::Control(_) | Self::Hash(_) | Self::Opaque => Summary::default(),
         }
     }
@@ -123,6 +136,7 @@ pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
         return Read::new(Record::Opaque, Vec::new());
     };
     let (record, findings) = match name.as_str() {
+        atlas::CONTENT_TYPE => boxed(AtlasRecord::read(payload), Record::Atlas),
         capsule::CONTENT_TYPE => {
             let (record, findings) = capsule::read(header, payload);
             (Record::Capsule(Box::new(record)), findings)
@@ -145,6 +159,9 @@ pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
             let (record, findings) = pca::read_evidence(payload);
             (Record::PcaEvidence(Box::new(record)), findings)
         }
+        carp::CONTENT_TYPE => boxed(CarpRecord::read(payload), Record::Carp),
+        trace::CONTENT_TYPE => boxed(TraceRecord::read(payload), Record::Trace),
+        trace::BATCH_CONTENT_TYPE => boxed(TraceRecord::read_batch(payload), Record::Trace),
         name => {
             let control = Control::from_content_type(name);
             (control.map_or(Record::Opaque, Record::Control), Vec::new())
@@ -156,6 +173,13 @@ pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
 fn causal(encoding: pacr::Encoding, payload: &[u8]) -> (Record, Vec<Finding>) {
     let (record, findings) = PacrRecord::read(encoding, payload);
     (Record::Pacr(Box::new(record)), findings)
+}
+
+fn boxed<R>(
+    (record, findings): (R, Vec<Finding>),
+    kind: fn(Box<R>) -> Record,
+) -> (Record, Vec<Finding>) {
+    (kind(Box::new(record)), findings)
 }
 
 fn hash(envelope: &HashEnvelope) -> Read {

@@ -1,0 +1,248 @@
+//! `capstan trace`: event chains of agent sessions, in files.
+
+mod show;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+
+use super::output::Out;
+use super::{Answer, files};
+use crate::profile::cra::trace::{Chain, Difference, GENESIS, History, Parting, compare};
+use crate::profile::{Finding, Severity};
+
+#[derive(clap::Subcommand)]
+pub(super) enum Verb {
+    /// Check every event and the chain between them
+    Verify(VerifyArgs),
+    /// Name the first event where two histories part
+    Diff(DiffArgs),
+    /// List the events of a file, without judging them
+    Show(ShowArgs),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan trace verify session.trace.jsonl")]
+pub(super) struct VerifyArgs {
+    /// Events as lines, as one JSON array, or a single one; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The hash the first event must follow, for a file that does not begin a session
+    #[arg(long, value_name = "HASH")]
+    after: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct DiffArgs {
+    /// The one history
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The other
+    #[arg(value_name = "B")]
+    b: PathBuf,
+}
+
+#[derive(clap::Args)]
+pub(super) struct ShowArgs {
+    /// Events as lines, as one JSON array, or a single one; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+    match verb {
+        Verb::Verify(args) => verify(args, out),
+        Verb::Diff(args) => diff(args, out),
+        Verb::Show(args) => show::run(&read(&args.file)?, out),
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<History> {
+    Ok(History::read(&files::read(path)?))
+}
+
+/// What can be said of one session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    /// Broken, or not where it was said to go on.
+    Broken,
+    /// Whole from its first event.
+    Sound,
+    /// Sound in itself, but what came before is not here.
+    Part,
+}
+
+impl State {
+    fn of(chain: &Chain, after: Option<&str>) -> Self {
+        let follows = after.unwrap_or(GENESIS) == chain.span.previous;
+        match (chain.breaks.is_empty(), follows, after) {
+            (true, true, _) => Self::Sound,
+            (true, false, None) => Self::Part,
+            _ => Self::Broken,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Broken => "broken",
+            Self::Sound => "sound",
+            Self::Part => "part",
+        }
+    }
+}
+
+fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Answer> {
+    let history = read(&args.file)?;
+    let after = args.after.as_deref();
+    let states: Vec<(&Chain, State)> =
+        history.chains.iter().map(|chain| (chain, State::of(chain, after))).collect();
+    let is_error = |finding: &&Finding| finding.severity == Severity::Error;
+    let is_broken = history.findings.iter().any(|finding| is_error(&finding))
+        || states.iter().any(|(_, state)| *state == State::Broken);
+    let is_part = states.iter().any(|(_, state)| *state == State::Part);
+    let answer = match (is_broken, is_part) {
+        (true, _) => Answer::No,
+        (false, true) => Answer::CannotTell,
+        (false, false) => Answer::Yes,
+    };
+    let mut text = String::new();
+    for (chain, state) in &states {
+        text += &session_lines(chain, *state);
+    }
+    for finding in &history.findings {
+        let (severity, at) = (finding.severity.name(), finding.at.escape_debug());
+        let _infallible =
+            writeln!(text, "  {severity} {} at {at}: {}", finding.code, finding.detail);
+    }
+    let object = json!({
+        "ok": match answer { Answer::Yes => Json::Bool(true), Answer::No => Json::Bool(false), _ => Json::Null },
+        "events": history.events.len(),
+        "hash": "cra-trace-v1",
+        "sessions": states.iter().map(|(chain, state)| session(chain, *state)).collect::<Vec<_>>(),
+        "findings": history.findings.iter().map(finding).collect::<Vec<_>>(),
+    });
+    out.answer(&object, &text)?;
+    if answer == Answer::CannotTell {
+        out.note("sound, but it does not begin its session; --after HASH names what it follows");
+    }
+    Ok(answer)
+}
+
+fn session_lines(chain: &Chain, state: State) -> String {
+    let span = &chain.span;
+    let mut text = format!(
+        "{} session {}: events {} to {}, head {}\n",
+        state.name(),
+        span.session,
+        span.first,
+        span.last,
+        span.head
+    );
+    match chain.breaks.first() {
+        Some(first) => {
+            let (line, detail) = (first.line + 1, &first.detail);
+            let _infallible = writeln!(
+                text,
+                "  first bad event: {} on line {line}: {}: {detail}",
+                first.sequence, first.code
+            );
+        }
+        None if state == State::Broken => {
+            let _infallible = writeln!(text, "  it follows {}", span.previous);
+        }
+        None => {}
+    }
+    text
+}
+
+fn session(chain: &Chain, state: State) -> Json {
+    let span = &chain.span;
+    let first_bad = chain.breaks.first().map(|first| {
+        json!({
+            "sequence": first.sequence,
+            "line": first.line + 1,
+            "code": first.code,
+            "at": first.at,
+            "detail": first.detail,
+        })
+    });
+    json!({
+        "session": span.session,
+        "state": state.name(),
+        "events": chain.count,
+        "first": span.first,
+        "last": span.last,
+        "previous": span.previous,
+        "head": span.head,
+        "first_bad": first_bad,
+    })
+}
+
+fn finding(finding: &Finding) -> Json {
+    json!({
+        "code": finding.code,
+        "severity": finding.severity.name(),
+        "at": finding.at,
+        "detail": finding.detail,
+    })
+}
+
+fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Answer> {
+    let (a, b) = (read(&args.a)?, read(&args.b)?);
+    let differences = compare(&a, &b);
+    let unread = !a.is_whole || !b.is_whole;
+    let mut text: String = differences.iter().map(difference_line).collect();
+    let answer = match (differences.is_empty(), unread) {
+        (false, _) => Answer::No,
+        (true, true) => Answer::CannotTell,
+        (true, false) => Answer::Yes,
+    };
+    text += match answer {
+        Answer::Yes => "the same events\n",
+        Answer::CannotTell => "the same where both can be read; some events cannot\n",
+        _ => "",
+    };
+    let listed: Vec<Json> = differences.iter().map(difference).collect();
+    let ok = (answer != Answer::CannotTell).then_some(answer == Answer::Yes);
+    out.answer(&json!({ "ok": ok, "differences": listed }), &text)?;
+    Ok(answer)
+}
+
+fn difference_line(difference: &Difference) -> String {
+    let session = &difference.session;
+    match &difference.parting {
+        Parting::FirstEnds { sequence } => {
+            format!("session {session}: A ends before event {sequence}\n")
+        }
+        Parting::SecondEnds { sequence } => {
+            format!("session {session}: B ends before event {sequence}\n")
+        }
+        Parting::Forks { sequence, first_line, second_line, at } => format!(
+            "session {session}: they part at event {sequence} (line {} of A, {} of B): {}\n",
+            first_line + 1,
+            second_line + 1,
+            at.join(", ").escape_debug()
+        ),
+    }
+}
+
+fn difference(difference: &Difference) -> Json {
+    let session = &difference.session;
+    match &difference.parting {
+        Parting::FirstEnds { sequence } => {
+            json!({ "session": session, "kind": "a-ends", "sequence": sequence })
+        }
+        Parting::SecondEnds { sequence } => {
+            json!({ "session": session, "kind": "b-ends", "sequence": sequence })
+        }
+        Parting::Forks { sequence, first_line, second_line, at } => json!({
+            "session": session,
+            "kind": "fork",
+            "sequence": sequence,
+            "a_line": first_line + 1,
+            "b_line": second_line + 1,
+            "at": at,
+        }),
+    }
+}

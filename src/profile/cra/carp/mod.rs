@@ -1,0 +1,205 @@
+//! CARP/1.0 (section 3): requests, resolutions and execute responses.
+//!
+//! In: one document. Out: the document, findings, and for what is asked of
+//! two documents or of a clock, functions that take these as arguments.
+
+mod execution;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+
+use super::grammar::{Stamp, uuid_version};
+use super::notes::Notes;
+use super::schema;
+use crate::profile::Summary;
+use crate::profile::finding::{Finding, Severity};
+use crate::wire::digest::Digest;
+use crate::wire::json::Json;
+use crate::wire::time::UnixSeconds;
+
+pub use execution::{NotAuthorised, authorises};
+pub use rules::{CLOCK_SKEW_SECONDS_MAX, clock_skew};
+
+/// The content type of all CARP documents.
+pub const CONTENT_TYPE: &str = "application/vnd.cra.carp+json";
+
+static REQUEST: LazyLock<Option<Validator>> =
+    LazyLock::new(|| schema::compile(include_str!("request.schema.json")));
+static RESOLUTION: LazyLock<Option<Validator>> =
+    LazyLock::new(|| schema::compile(include_str!("resolution.schema.json")));
+static RESPONSE: LazyLock<Option<Validator>> =
+    LazyLock::new(|| schema::compile(include_str!("response.schema.json")));
+
+/// Which document it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// What an agent asks for (3.2, 3.4).
+    Request,
+    /// What it is given (3.3).
+    Resolution,
+    /// What came of an execution (3.5).
+    Response,
+}
+
+impl Kind {
+    /// The media type is one for all, so the members that only one of them
+    /// has decide.
+    fn of(document: &Json) -> Option<Self> {
+        let has = |name| document.get(name).is_some();
+        let kinds = [
+            (has("operation") || has("requester"), Self::Request),
+            (has("decision") || has("allowed_actions"), Self::Resolution),
+            (has("execution_id") || has("status"), Self::Response),
+        ];
+        let mut fitting = kinds.into_iter().filter(|(fits, _)| *fits).map(|(_, kind)| kind);
+        fitting.next().filter(|_| fitting.next().is_none())
+    }
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Resolution => "resolution",
+            Self::Response => "execute response",
+        }
+    }
+
+    /// The member that names the document.
+    fn id(self) -> &'static str {
+        match self {
+            Self::Request => "/request_id",
+            Self::Resolution => "/resolution_id",
+            Self::Response => "/execution_id",
+        }
+    }
+
+    fn schema(self) -> Option<&'static Validator> {
+        match self {
+            Self::Request => REQUEST.as_ref(),
+            Self::Resolution => RESOLUTION.as_ref(),
+            Self::Response => RESPONSE.as_ref(),
+        }
+    }
+}
+
+/// A CARP document as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CarpRecord {
+    document: Json,
+    kind: Option<Kind>,
+    content: Digest,
+    ok: bool,
+}
+
+impl CarpRecord {
+    /// Reads and judges a document.
+    pub fn read(payload: &[u8]) -> (Self, Vec<Finding>) {
+        let mut notes = Notes::default();
+        let document = Json::read(payload).unwrap_or_else(|e| {
+            notes.error(e.code(), e.pointer.clone(), format!("not JSON: {e}"));
+            Json::Null
+        });
+        let kind = Kind::of(&document);
+        match kind {
+            Some(kind) => {
+                let value = schema::to_serde(&document);
+                schema::check(kind.schema(), &value, "carp-schema-violation", &mut notes);
+                note_versions(&document, &mut notes);
+                rules::check(kind, &document, &mut notes);
+            }
+            None if document != Json::Null => {
+                let detail = "neither a request, nor a resolution, nor an execute response";
+                notes.error("carp-kind-unknown", "", detail);
+            }
+            None => {}
+        }
+        let record = Self { document, kind, content: Digest::of(payload), ok: !notes.is_broken() };
+        (record, notes.into_findings())
+    }
+
+    /// The document; null when it could not be read.
+    pub fn document(&self) -> &Json {
+        &self.document
+    }
+
+    /// Which document it is.
+    pub fn kind(&self) -> Option<Kind> {
+        self.kind
+    }
+
+    /// Whether it keeps the rules of a single document.
+    pub fn is_ok(&self) -> bool {
+        self.ok
+    }
+
+    fn text(&self, pointer: &str) -> Option<&str> {
+        self.document.pointer(pointer)?.text()
+    }
+
+    /// When it was made, as it claims.
+    pub fn claimed_at(&self) -> Option<UnixSeconds> {
+        Stamp::parse(self.text("/timestamp")?)?.time
+    }
+
+    /// What policy, index and readers need to know.
+    pub fn summary(&self) -> Summary {
+        let own = |pointer| self.text(pointer).map(str::to_owned);
+        let Some(kind) = self.kind else {
+            return Summary { ok: Some(self.ok), ..Summary::default() };
+        };
+        let id = |pointer| own(pointer).filter(|text| uuid_version(text).is_some());
+        let record_id = id(kind.id());
+        let (status, is_response) = (self.text("/status"), kind == Kind::Response);
+        let asks = self.text("/decision/type") == Some("requires_approval")
+            || (is_response && status == Some("pending_approval"));
+        let is_done = is_response && status == Some("success");
+        let verdict = if asks { Some("hitl_dispatched") } else { is_done.then_some("executed") };
+        Summary {
+            content: record_id.as_ref().map(|_| self.content.to_string()),
+            action_id: id("/execution_id"),
+            decision_id: id("/resolution_id").or_else(|| id("/execution/resolution_id")),
+            developer: own("/requester/agent_id"),
+            verdict: verdict.map(str::to_owned),
+            decision: self.text("/decision/type").and_then(decision).map(str::to_owned),
+            claimed_at: self.claimed_at(),
+            ok: Some(self.ok),
+            record_id,
+            ..Summary::default()
+        }
+    }
+}
+
+/// A decision type in the words all records share. A partial resolution is
+/// neither accepted nor rejected.
+pub(super) fn decision(decision_type: &str) -> Option<&'static str> {
+    match decision_type {
+        "allow" => Some("accept"),
+        "deny" => Some("reject"),
+        "requires_approval" => Some("needs_input"),
+        _ => None,
+    }
+}
+
+/// Ids of other versions than 7 are everywhere, upstream included.
+fn note_versions(document: &Json, notes: &mut Notes) {
+    const IDS: [&str; 7] = [
+        "/request_id",
+        "/resolution_id",
+        "/execution_id",
+        "/trace_id",
+        "/requester/session_id",
+        "/requester/parent_session_id",
+        "/execution/resolution_id",
+    ];
+    for at in IDS {
+        let version = document.pointer(at).and_then(Json::text).and_then(uuid_version);
+        if version.is_some_and(|version| version != 7) {
+            let detail = "not of version 7; the first such id";
+            notes.once(Severity::Info, "carp-uuid-not-v7", || (at.to_owned(), detail.to_owned()));
+        }
+    }
+}

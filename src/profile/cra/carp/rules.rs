@@ -1,0 +1,72 @@
+//! What the text demands of a CARP document beyond the shape of its members.
+
+use super::{CarpRecord, Kind};
+use crate::profile::cra::notes::Notes;
+use crate::profile::finding::{Finding, Severity};
+use crate::wire::json::Json;
+use crate::wire::time::UnixSeconds;
+
+/// How far a request's clock may be off (3.6, rule 2).
+pub const CLOCK_SKEW_SECONDS_MAX: u64 = 5 * 60;
+
+pub(super) fn check(kind: Kind, document: &Json, notes: &mut Notes) {
+    if kind == Kind::Resolution {
+        decision(document, notes);
+        actions(document, notes);
+    }
+}
+
+/// The decision types of 3.3.1. What no allow names is denied, so an `allow`
+/// without actions allows nothing.
+fn decision(document: &Json, notes: &mut Notes) {
+    let count = |name| document.get(name).and_then(Json::array).map_or(0, <[Json]>::len);
+    let (allowed, denied) = (count("allowed_actions"), count("denied_actions"));
+    let approval = document.pointer("/decision/approval_id").and_then(Json::text);
+    let at = "/decision/type";
+    match document.pointer(at).and_then(Json::text).unwrap_or_default() {
+        "deny" if allowed > 0 => {
+            let detail = format!("a denial permits no action, {allowed} are listed (3.3.1)");
+            notes.error("carp-decision-conflict", at, detail);
+        }
+        "partial" if allowed == 0 || denied == 0 => {
+            let detail = "partial, but not some actions allowed and some denied (3.3.1)";
+            notes.warning("carp-decision-doubtful", at, detail);
+        }
+        "allow" if allowed == 0 => {
+            let detail = "allows, but no action is listed: nothing may be executed";
+            notes.warning("carp-decision-doubtful", at, detail);
+        }
+        "requires_approval" if approval.is_none() => {
+            let detail = "asks for an approval that has no id";
+            notes.warning("carp-decision-doubtful", at, detail);
+        }
+        _ => {}
+    }
+}
+
+fn actions(document: &Json, notes: &mut Notes) {
+    let ids = |name| {
+        let items = document.get(name).and_then(Json::array).unwrap_or_default();
+        items.iter().map(|item| item.get("action_id").and_then(Json::text))
+    };
+    let denied: std::collections::HashSet<&str> = ids("denied_actions").flatten().collect();
+    for (i, id) in ids("allowed_actions").enumerate() {
+        if id.is_some_and(|id| denied.contains(id)) {
+            let at = format!("/allowed_actions/{i}/action_id");
+            notes.error("carp-action-conflict", at, "both allowed and denied");
+        }
+    }
+}
+
+/// Whether a request is as old as it may be where it comes in. Only live
+/// intake asks: an old record replayed is not late.
+pub fn clock_skew(record: &CarpRecord, now: UnixSeconds) -> Option<Finding> {
+    let claimed = record.claimed_at()?;
+    let skew = claimed.seconds().abs_diff(now.seconds());
+    let is_request = record.kind() == Some(Kind::Request);
+    (is_request && skew > CLOCK_SKEW_SECONDS_MAX).then(|| {
+        let detail = format!("{skew} s from now, at most {CLOCK_SKEW_SECONDS_MAX} (3.6)");
+        let finding = Finding::new(Severity::Error, "carp-clock-skew", "/timestamp", detail);
+        Finding { gating: true, ..finding }
+    })
+}
