@@ -7,7 +7,7 @@ use super::condition::{Claim, Condition, KINDS, Kind, Shape, Want};
 use super::rego::Program;
 use super::rule::{Pattern, Rule};
 use super::table::{At, words};
-use super::{Policy, Rate};
+use super::{Pending, Policy, Rate};
 use crate::profile;
 use crate::wire::text::did_you_mean;
 

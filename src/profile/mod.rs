@@ -16,9 +16,9 @@ mod tests;
 use crate::envelope::{Authentic, ContentType, HashEnvelope, Header};
 use crate::wire::{cbor, json};
 use capsule::{CapsuleIdRecord, CapsuleRecord, OutcomeRecord};
+use cra::{AtlasRecord, CarpRecord, TraceRecord, atlas, carp, trace};
 use pacr::PacrRecord;
 use pca::{PcaCertificateRecord, PcaEvidenceRecord};
-use cra::{AtlasRecord, CarpRecord, TraceRecord, atlas, carp, trace};
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
@@ -28,7 +28,8 @@ pub use summary::{Parent, Span, Summary};
 const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"];
 
 /// One list for each module that notices something. A profile adds its own.
-const CODES: &[&[&str]] = &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES, pca::CODES, cra::CODES];
+const CODES: &[&[&str]] =
+    &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES, pca::CODES, cra::CODES];
 
 /// Every code that reading a payload can give: what a policy may name.
 pub fn codes() -> impl Iterator<Item = &'static str> + Clone {

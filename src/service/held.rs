@@ -28,7 +28,7 @@ struct Inner {
 }
 
 /// A place among those that wait; given back when dropped.
-pub struct Place {
+pub(super) struct Place {
     held: Arc<Held>,
     id: StatementId,
 }

@@ -47,6 +47,28 @@ impl Continuity {
             Self::Repeats => "repeats",
         }
     }
+
+    /// The continuity with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [
+            Self::Extends,
+            Self::Fork,
+            Self::Gap,
+            Self::New,
+            Self::NotGenesis,
+            Self::Overlaps,
+            Self::Repeats,
+        ];
+        all.into_iter().find(|one| one.name() == name)
+    }
+
+    /// Where the session ends once the batch is logged; none if it ends where
+    /// it did. A session goes on after a gap that a policy let pass, and
+    /// begins where it was first heard of; a second history moves nothing.
+    pub fn head_after(self, span: &Span) -> Option<Head> {
+        let moves = matches!(self, Self::Extends | Self::Gap | Self::New | Self::NotGenesis);
+        moves.then(|| Head { last: span.last, hash: span.head.clone() })
+    }
 }
 
 /// Compares a sound batch with the head of its session.
