@@ -100,7 +100,7 @@ fn mark(what: &mut Value, record: &SixTuple) {
         let label = "counterfactual: simulated, it never happened";
         attributes.insert("prov:label".to_owned(), label.into());
     }
-    if let Some(score) = score {
+    if let Some(score) = score.filter(|score| score.is_finite()) {
         let score = literal("xsd:double", format!("{score:?}"));
         attributes.insert("pacr:sim_real_corr".to_owned(), score);
     }
