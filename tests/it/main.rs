@@ -18,6 +18,9 @@ mod capsule_evidence;
 /// Thousands of Capsules, judged by us and by the published reference.
 mod capsule_reference;
 
+/// TRACE chains, CARP and Atlas documents that others have published.
+mod cra_vectors;
+
 /// A statement's whole way through a log, without HTTP.
 mod journey;
 
@@ -41,3 +44,6 @@ mod cli;
 
 /// The verbs around the registration policy.
 mod policy;
+
+/// `capstan trace` on files.
+mod trace;
