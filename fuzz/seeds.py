@@ -84,6 +84,67 @@ def in_json(value):
     return value.hex().upper() if len(value) == 16 else b64encode(value).decode()
 
 
+UUID = "01939c6e-0000-7000-8000-%012x"
+
+
+def trace(*payloads):
+    """A sound chain of TRACE events, hashed as Appendix B of CRA 1.0 does."""
+    lines, previous = [], "0" * 64
+    for sequence, payload in enumerate(payloads):
+        event = {
+            "trace_version": "1.0",
+            "event_id": UUID % sequence,
+            "trace_id": UUID % 900,
+            "span_id": UUID % 901,
+            "session_id": UUID % 902,
+            "sequence": sequence,
+            "timestamp": "2024-12-28T12:00:00.000000Z",
+            "event_type": "policy.evaluated",
+            "payload": payload,
+            "previous_event_hash": previous,
+        }
+        hashed = [compact(value) if isinstance(value, dict) else str(value) for value in event.values()]
+        previous = sha256("".join(hashed).encode()).hexdigest()
+        lines.append(json.dumps(event | {"event_hash": previous}))
+    return "\n".join(lines).encode()
+
+
+def compact(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+request = {
+    "carp_version": "1.0",
+    "request_id": UUID % 1,
+    "timestamp": "2024-12-28T12:00:00Z",
+    "operation": "resolve",
+    "requester": {"agent_id": "a", "session_id": UUID % 2},
+    "task": {"goal": "g"},
+}
+atlas = {
+    "atlas_version": "1.0",
+    "atlas_id": "com.example.desk",
+    "version": "1.0.0",
+    "name": "n",
+    "description": "d",
+    "policies": [{"policy_id": "p", "type": "allow", "actions": ["t.*"]}],
+    "actions": [{"action_id": "t.look", "name": "n", "description": "d"}],
+    "dependencies": {"com.example.base": "^1.0.0"},
+}
+resolution = {
+    "carp_version": "1.0",
+    "resolution_id": UUID % 3,
+    "request_id": UUID % 1,
+    "timestamp": "2024-12-28T12:00:00Z",
+    "decision": {"type": "deny"},
+    "context_blocks": [],
+    "allowed_actions": [],
+    "denied_actions": [],
+    "constraints": [],
+    "ttl_seconds": 300,
+    "trace_id": UUID % 4,
+}
+
 SEEDS = {
     "cbor": [cbor(0), cbor(-1), cbor({1: [b"x", "y", None]}), cbor((1, 2)), b"\xf9\x3c\x00", cbor(STATEMENT)],
     "statement": [
@@ -93,6 +154,7 @@ SEEDS = {
         sign1({1: -7, 15: CLAIMS, 34: [-16, NODE]}, {33: b"0"}, b""),
         sign1(STATEMENT, {}, None),
     ],
+    "cra": [json.dumps(document).encode() for document in (request, resolution, atlas)],
     "receipt": [inclusion, consistency, ccf],
     "checkpoint": [note, b"log.example+00000000+AQ=="],
     "tile_path": [
@@ -109,6 +171,7 @@ SEEDS = {
         b'{"now":"2026-04-10T12:00:00Z","brs_score":1e0,"brs_threshold":2,"ood":false,"merkle_proofs":[]}',
     ],
     "policy": [(HERE.parent / "policy" / f"{name}.toml").read_bytes() for name in ("issuers", "open")],
+    "trace": [trace({"policy_id": "p", "result": "allow"}, {"policy_id": "q", "result": 1.5, "x": ["é", None]})],
     "trust": [
         b'[[issuer]]\nname = "https://agent.example"\nkeys = []\nuntil = 2026-01-01T00:00:00Z\n',
         b'[[issuer]]\nname = "a"\nkeys = ["""-----BEGIN PUBLIC KEY-----\n'

@@ -34,6 +34,7 @@ pub(super) struct VerifyArgs {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "Example: capstan trace diff ours.trace.jsonl theirs.trace.jsonl")]
 pub(super) struct DiffArgs {
     /// The one history
     #[arg(value_name = "A")]
@@ -44,6 +45,7 @@ pub(super) struct DiffArgs {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "Example: capstan trace show session.trace.jsonl")]
 pub(super) struct ShowArgs {
     /// Events as lines, as one JSON array, or a single one; `-` reads standard input
     #[arg(value_name = "FILE")]

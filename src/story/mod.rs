@@ -129,10 +129,12 @@ impl Story {
 
 impl Entry {
     /// Whether its verdict leaves something to be done (5.4.4), as long as
-    /// nothing supersedes it. What is concealed is never counted.
+    /// nothing supersedes it. What is concealed is never counted, nor what
+    /// nothing could supersede.
     pub fn is_opening(&self) -> bool {
         let verdict = self.summary.verdict.as_deref();
-        !self.summary.is_concealed && verdict.is_some_and(|verdict| OPEN.contains(&verdict))
+        let can_be_closed = self.profile == CAPSULE && !self.summary.is_concealed;
+        can_be_closed && verdict.is_some_and(|verdict| OPEN.contains(&verdict))
     }
 
     /// Who may take its place.
@@ -173,6 +175,7 @@ impl Entry {
     }
 }
 
+const CAPSULE: &str = "capsule";
 const OUTCOME: &str = "capsule-outcome";
 /// An id without its record tells nothing.
 const BARE: &str = "capsule-id";

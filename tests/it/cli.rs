@@ -181,9 +181,11 @@ fn help_fits_a_screen_and_every_verb_shows_an_example() {
         "policy from-sample",
         "policy refusals",
         "policy set",
+        "trace verify",
+        "trace diff",
+        "trace show",
     ];
-    let groups = ["key", "trust", "config", "outbox", "pacr", "policy"];
-    let groups = ["key", "trust", "config", "outbox", "pca", "policy"];
+    let groups = ["key", "trust", "config", "outbox", "pacr", "pca", "policy", "trace"];
     let single = verbs.into_iter().filter(|verb| !groups.contains(verb));
     for verb in single.chain(nested) {
         let help = desk.expect(0, &format!("{verb} -h"));

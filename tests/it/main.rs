@@ -24,6 +24,9 @@ mod capsule_reference;
 /// Causal records that others have made up, judged by us.
 mod pacr_vectors;
 
+/// TRACE chains, CARP and Atlas documents that others have published.
+mod cra_vectors;
+
 /// A statement's whole way through a log, without HTTP.
 mod journey;
 
@@ -56,3 +59,6 @@ mod policy;
 
 /// `capstan replay` on a log behind an address.
 mod replay;
+
+/// `capstan trace` on files.
+mod trace;

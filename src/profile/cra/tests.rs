@@ -1,12 +1,22 @@
 use super::grammar::*;
 
+type Fits = fn(&str) -> bool;
+/// A form, what has it, and what has not.
+type Case<'a> = (&'a str, Fits, &'a [&'a str], &'a [&'a str]);
+
+fn check(cases: &[Case]) {
+    for (name, fits, good, bad) in cases {
+        good.iter().for_each(|text| assert!(fits(text), "{name}: {text:?}"));
+        bad.iter().for_each(|text| assert!(!fits(text), "{name}: {text:?}"));
+    }
+}
+
 #[test]
 fn the_forms_of_identifiers() {
-    type Fits = fn(&str) -> bool;
     let is_uuid: Fits = |text| uuid_version(text).is_some();
     let is_time: Fits = |text| Stamp::parse(text).is_some();
     let is_sequence: Fits = |text| sequence(text).is_some();
-    let cases: [(&str, Fits, &[&str], &[&str]); 7] = [
+    let cases: [Case; 5] = [
         (
             "uuid",
             is_uuid,
@@ -48,6 +58,14 @@ fn the_forms_of_identifiers() {
                 "2024-12-28T12:00:00é",
             ],
         ),
+    ];
+    check(&cases);
+    assert_eq!(uuid_version("01939c6e-0000-7000-8000-000000000100"), Some(7));
+}
+
+#[test]
+fn the_forms_of_versions() {
+    let cases: [Case; 2] = [
         (
             "semver",
             is_semver,
@@ -75,9 +93,5 @@ fn the_forms_of_identifiers() {
             &["", "||", "latest", "^", ">", "1.2.3.4", "x.1", "=>1.0.0", "1.0.0 -", "^^1"],
         ),
     ];
-    for (name, fits, good, bad) in cases {
-        good.iter().for_each(|text| assert!(fits(text), "{name}: {text:?}"));
-        bad.iter().for_each(|text| assert!(!fits(text), "{name}: {text:?}"));
-    }
-    assert_eq!(uuid_version("01939c6e-0000-7000-8000-000000000100"), Some(7));
+    check(&cases);
 }

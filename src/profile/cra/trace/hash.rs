@@ -146,13 +146,9 @@ impl Form {
             let plain = format!("{number}");
             return Some(if plain.contains('.') { plain } else { plain + ".0" });
         }
-        Some(match self {
-            Self::CraCore => format!("{mantissa}e{exponent}"),
-            Self::CraTraceV1 => {
-                let sign = if exponent < 0 { '-' } else { '+' };
-                format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
-            }
-        })
+        let sign = if exponent < 0 { '-' } else { '+' };
+        let width = if self == Self::CraTraceV1 { 2 } else { 1 };
+        Some(format!("{mantissa}e{sign}{:0width$}", exponent.unsigned_abs()))
     }
 }
 

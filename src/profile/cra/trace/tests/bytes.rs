@@ -71,6 +71,17 @@ proptest! {
         prop_assert!(!findings.is_empty());
     }
 
+    /// cra-core leaves its numbers to serde_json.
+    #[test]
+    fn numbers_of_cra_core_are_those_of_serde_json(bits: u64, small in -1e7f64..1e7) {
+        for number in [f64::from_bits(bits), small, small / 1e12, small.trunc()] {
+            let Ok(written) = serde_json::to_string(&number) else { continue };
+            if number.is_finite() {
+                prop_assert_eq!(Form::CraCore.payload(&Json::Number(format!("{number:e}"))), Some(written));
+            }
+        }
+    }
+
     /// A change of several bytes is as good as one.
     #[test]
     fn changes_are_noticed(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {

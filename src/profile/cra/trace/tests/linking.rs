@@ -24,7 +24,8 @@ fn a_batch_is_sound_or_the_place_is_named() {
     assert_eq!(batch(text.trim_end()).1, [], "the last line may lack its end");
 
     type Change = fn(&mut Vec<String>);
-    let cases: [(&str, Change, &[(&str, &str)]); 7] = [
+    type Told<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, Change, Told); 7] = [
         (
             "event 0 changed",
             |l| l[0] = l[0].replace("allow", "deny"),

@@ -1,0 +1,20 @@
+//! CARP and Atlas documents are judged, whatever the bytes: never a panic,
+//! and `ok` says whether there is an error.
+#![no_main]
+
+use capstan::profile::Severity;
+use capstan::profile::cra::carp::{authorises, clock_skew};
+use capstan::profile::cra::{AtlasRecord, CarpRecord};
+use capstan::wire::time::UnixSeconds;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let (carp, findings) = CarpRecord::read(bytes);
+    let errors = findings.iter().any(|f| f.severity == Severity::Error);
+    assert_eq!(carp.summary().ok, Some(!errors));
+    clock_skew(&carp, UnixSeconds::new(0));
+    assert!(authorises(&carp, &carp, UnixSeconds::new(0)).is_err());
+    let (atlas, findings) = AtlasRecord::read(bytes);
+    let errors = findings.iter().any(|f| f.severity == Severity::Error);
+    assert_eq!(atlas.summary().ok, Some(!errors));
+});

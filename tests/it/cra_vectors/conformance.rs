@@ -1,0 +1,127 @@
+//! The data blocks of the origin's CONFORMANCE.md.
+
+use capstan::profile::cra::trace::{Event, Form, GENESIS, History, Parting, compare};
+use capstan::profile::cra::{AtlasRecord, CarpRecord};
+use capstan::profile::{Finding, Severity};
+use capstan::wire::json::Json;
+use serde_json::Value;
+
+use super::{bytes, event, id, vectors, yaml};
+
+/// Behaviour of a runtime that resolves and replays; a log keeps its records.
+const RUNTIME: [&str; 6] = [
+    "policy.order.deny_precedence",
+    "policy.rate_limit.enforced",
+    "policy.risk_tier.escalation",
+    "replay.deterministic",
+    "resolution.actions.capability_filter",
+    "resolution.context.ordering",
+];
+
+#[test]
+fn every_conformance_case_is_met_or_is_not_for_a_log() {
+    let Some(folder) = vectors() else { return };
+    let text = String::from_utf8(bytes(&folder.join("conformance-inline-cases.yaml"))).unwrap();
+    let cases = yaml::documents(&text);
+    assert_eq!(cases.len(), 18);
+    for case in &cases {
+        let name = case["test_id"].as_str().unwrap();
+        match name.split('.').next().unwrap() {
+            _ if RUNTIME.contains(&name) => {}
+            "schema" => schema(name, case, CarpRecord::read(&input(case)).1),
+            "atlas" => schema(name, case, AtlasRecord::read(&input(case)).1),
+            "hash" if name == "hash.compute.single_event" => single(case),
+            "hash" => chain(name, case),
+            "replay" => difference(case),
+            other => panic!("{other}: a case nobody judges"),
+        }
+    }
+}
+
+fn input(case: &Value) -> Vec<u8> {
+    case["input"].to_string().into_bytes()
+}
+
+fn schema(name: &str, case: &Value, findings: Vec<Finding>) {
+    let errors: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .map(|finding| finding.at.as_str())
+        .collect();
+    match case["expected"].as_str() {
+        Some("VALID") => assert_eq!(errors, [""; 0], "{name}"),
+        _ => assert_eq!(errors, [case["error_path"].as_str().unwrap()], "{name}"),
+    }
+}
+
+/// Upstream's expected value is a placeholder.
+fn single(case: &Value) {
+    let event = event(&Json::read(&input(case)).unwrap());
+    let hash = "f5b4945b0bb5f9adc249a7062a5bf1bbcf6f095edbd8fb1503bbc2d5a05d19c5";
+    assert_eq!(Form::CraTraceV1.digest(&event).unwrap().to_string(), hash);
+}
+
+/// The events of these cases are sketches: the same links, made real.
+fn chain(name: &str, case: &Value) {
+    let sketches = case["input"].as_array().unwrap();
+    let mut lines = String::new();
+    let mut before: Option<(&Value, String)> = None;
+    for (i, sketch) in sketches.iter().enumerate() {
+        let previous = match &before {
+            None => GENESIS.to_owned(),
+            Some((named, hash)) if *named == &sketch["previous_event_hash"] => hash.clone(),
+            Some(_) => "f".repeat(64),
+        };
+        let mut event = made(u64::try_from(i).unwrap(), "policy.evaluated", &previous);
+        event.sequence = sketch["sequence"].as_u64().unwrap();
+        event.payload = Json::read(br#"{"policy_id":"p","result":"allow"}"#).unwrap();
+        lines += &event.seal().unwrap();
+        lines.push('\n');
+        before = Some((&sketch["event_hash"], event.hash));
+    }
+    let history = History::read(lines.as_bytes());
+    let found: Vec<_> =
+        history.chains[0].breaks.iter().map(|b| (b.code.replace('-', "_"), b.line)).collect();
+    match case["expected"].as_str() {
+        Some("VALID") => assert_eq!(found, [], "{name}"),
+        _ => {
+            let line = usize::try_from(case["error_at"].as_u64().unwrap()).unwrap();
+            assert_eq!(found, [(case["error"].as_str().unwrap().to_owned(), line)], "{name}");
+        }
+    }
+}
+
+fn made(number: u64, kind: &str, previous: &str) -> Event {
+    Event {
+        line: 0,
+        at: String::new(),
+        event_id: id(number),
+        trace_id: id(1000),
+        span_id: id(1001),
+        parent_span_id: None,
+        session_id: id(1002),
+        sequence: 0,
+        timestamp: "2024-12-28T12:00:00.000000Z".to_owned(),
+        event_type: kind.to_owned(),
+        payload: Json::Object(Vec::new()),
+        hash: String::new(),
+        previous: previous.to_owned(),
+    }
+}
+
+/// The same event but for its duration: the member is named, and the hash
+/// that follows from it. How much that matters, a log does not say.
+fn difference(case: &Value) {
+    let read = |name: &str| {
+        let sketch = &case[name][0];
+        let mut event = made(0, sketch["event_type"].as_str().unwrap(), GENESIS);
+        let mut payload = sketch["payload"].clone();
+        payload["execution_id"] = id(7).into();
+        event.payload = Json::read(payload.to_string().as_bytes()).unwrap();
+        History::read(event.seal().unwrap().as_bytes())
+    };
+    let found = compare(&read("trace_a"), &read("trace_b"));
+    let Parting::Forks { at, .. } = &found[0].parting else { panic!("{found:?}") };
+    let path = case["expected_diff"]["differences"][0]["path"].as_str().unwrap();
+    assert_eq!(at, &["/event_hash", path.strip_prefix("/0").unwrap()]);
+}
