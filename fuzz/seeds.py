@@ -77,6 +77,12 @@ SEEDS = {
         b"tile/63/000.p/1",
         b"\x00\x20" + NODE,
     ],
+    "pca": [
+        (HERE.parent / "src/profile/pca/conformance/t13_a.json").read_bytes(),
+        (HERE.parent / "src/profile/pca/conformance/t13_b.json").read_bytes(),
+        b'{"capsule_version":"1.0","proofs":[]}',
+        b'{"now":"2026-04-10T12:00:00Z","brs_score":1e0,"brs_threshold":2,"ood":false,"merkle_proofs":[]}',
+    ],
     "policy": [(HERE.parent / "policy" / f"{name}.toml").read_bytes() for name in ("issuers", "open")],
     "trust": [
         b'[[issuer]]\nname = "https://agent.example"\nkeys = []\nuntil = 2026-01-01T00:00:00Z\n',

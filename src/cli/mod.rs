@@ -18,6 +18,7 @@ mod keygen;
 mod outbox;
 mod output;
 mod packaging;
+mod pca;
 mod policy;
 mod prove;
 mod raw;
@@ -102,6 +103,9 @@ enum Verb {
     /// Work on the registration policy
     #[command(subcommand)]
     Policy(policy::Verb),
+    /// Judge plan certificates (PCA)
+    #[command(subcommand)]
+    Pca(pca::Verb),
     /// Check from outside that a log only grows
     Audit(audit::Args),
     /// Work on the service key
@@ -152,6 +156,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Man(args) => packaging::man(&args, out),
         Verb::OpenItems(args) => on_network(search::open_items(&args, out)),
         Verb::Outbox(verb) => on_network(outbox::run(&verb, out)),
+        Verb::Pca(verb) => pca::run(&verb, out),
         Verb::Policy(verb) => policy::run(&verb, out),
         Verb::Prove(args) => on_network(prove::run(&args, out)),
         Verb::Record(args) => on_network(outbox::record(&args, out)),

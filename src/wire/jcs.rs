@@ -4,6 +4,7 @@
 //! safe, and digests under named suites. Digests of different suites are
 //! never equal, whatever their bytes.
 
+mod error;
 mod number;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,8 @@ use std::fmt;
 
 use crate::wire::digest::Digest;
 use crate::wire::json::{Json, pointer_token};
+
+pub use error::Error;
 
 /// The largest integer every JSON reader holds exactly: 2^53 - 1.
 pub const SAFE_INTEGER_MAX: i64 = (1 << 53) - 1;
@@ -316,62 +319,4 @@ fn write_ascii(out: &mut String, text: &str) {
 /// Every number that has no canonical form here, in document order.
 pub fn unsafe_numbers(value: &Json) -> Vec<Error> {
     Text { drops_absent: false, style: Style::Integers }.refused(value)
-}
-
-/// Why a value has no canonical form.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// No double is this number.
-    #[error("{token} at {pointer:?} is not held exactly by a double")]
-    Inexact {
-        /// The number as written.
-        token: String,
-        /// Where it stands.
-        pointer: String,
-    },
-    /// A fraction, an exponent or a negative zero.
-    #[error("{token} at {pointer:?} is not a plain integer")]
-    NotInteger {
-        /// The number as written.
-        token: String,
-        /// Where it stands.
-        pointer: String,
-    },
-    /// An integer that not every reader holds exactly.
-    #[error("{token} at {pointer:?} is beyond 2^53 - 1")]
-    UnsafeInteger {
-        /// The number as written.
-        token: String,
-        /// Where it stands.
-        pointer: String,
-    },
-}
-
-impl Error {
-    /// A stable word.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Inexact { .. } => "jcs-inexact-number",
-            Self::NotInteger { .. } => "jcs-not-integer",
-            Self::UnsafeInteger { .. } => "jcs-unsafe-integer",
-        }
-    }
-
-    /// Where the number stands.
-    pub fn pointer(&self) -> &str {
-        match self {
-            Self::Inexact { pointer, .. }
-            | Self::NotInteger { pointer, .. }
-            | Self::UnsafeInteger { pointer, .. } => pointer,
-        }
-    }
-
-    fn pointer_mut(&mut self) -> &mut String {
-        match self {
-            Self::Inexact { pointer, .. }
-            | Self::NotInteger { pointer, .. }
-            | Self::UnsafeInteger { pointer, .. } => pointer,
-        }
-    }
 }

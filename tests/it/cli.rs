@@ -170,6 +170,8 @@ fn help_fits_a_screen_and_every_verb_shows_an_example() {
         "config check",
         "outbox flush",
         "outbox status",
+        "pca check",
+        "pca conformance",
         "policy explain",
         "policy test",
         "policy try",
@@ -178,7 +180,7 @@ fn help_fits_a_screen_and_every_verb_shows_an_example() {
         "policy refusals",
         "policy set",
     ];
-    let groups = ["key", "trust", "config", "outbox", "policy"];
+    let groups = ["key", "trust", "config", "outbox", "pca", "policy"];
     let single = verbs.into_iter().filter(|verb| !groups.contains(verb));
     for verb in single.chain(nested) {
         let help = desk.expect(0, &format!("{verb} -h"));

@@ -12,6 +12,9 @@ mod vectors;
 /// Capsules and digests that others have published, judged by us.
 mod capsule_vectors;
 
+/// Released PCA vectors, and `capstan pca` as people and scripts meet it.
+mod pca_vectors;
+
 /// `capstan verify` on a Capsule, with a manifest and without.
 mod capsule_evidence;
 

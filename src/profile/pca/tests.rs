@@ -7,6 +7,8 @@ use proptest::prelude::*;
 
 use super::moment::Moment;
 use super::*;
+use crate::envelope::{Claims, ContentType};
+use crate::profile::read_payload;
 use crate::wire::digest::Digest;
 use crate::wire::jcs::Suite;
 use crate::wire::json::Json;
@@ -123,6 +125,27 @@ fn what_a_certificate_is_known_by() {
     let step = r#"{"action_type":"pay","parameters":{},"required_capabilities":[]}"#;
     let two = PcaCertificateRecord::of(certificate(&[("steps", &format!("[{step},{step}]"))]));
     assert_eq!(two.summary().action_type, None, "of two steps neither is the action");
+}
+
+#[test]
+fn content_types_and_the_issuer() {
+    let header = |media: &str, issuer: &str| Header {
+        content_type: Some(ContentType::Media(media.to_owned())),
+        claims: Claims { issuer: Some(issuer.to_owned()), ..Claims::default() },
+        ..Header::default()
+    };
+    let text = crate::wire::jcs::canonical(&certificate(&[])).unwrap();
+    let read = |issuer| read_payload(&header(CERTIFICATE_CONTENT_TYPE, issuer), text.as_bytes());
+    let own = read("planner");
+    assert_eq!(own.record.profile(), "pca-certificate");
+    assert_eq!(told(&own.findings), [("pca_plan_unverified", "/plan_digest")]);
+    assert_eq!(own.record.summary().nonce.as_deref(), Some("n"));
+    assert!(told(&read("somebody").findings).contains(&("pca_issuer_not_planner", "iss")));
+    let evidence = br#"{"capsule_version":"1.0","proofs":[]}"#;
+    let read = read_payload(&header(EVIDENCE_CONTENT_TYPE, "planner"), evidence);
+    assert_eq!(read.record.profile(), "pca-evidence");
+    assert_eq!(read.record.summary().ok, Some(true));
+    assert_eq!(told(&read.findings), [("pca_no_proofs", "/proofs")]);
 }
 
 #[test]

@@ -1,0 +1,169 @@
+//! `capstan pca`: whether a plan certificate may be executed, and how well
+//! that is known here.
+
+mod conformance;
+mod memory;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+
+use super::output::Out;
+use super::{Answer, Stop, files};
+use crate::envelope::SignedStatement;
+use crate::profile::pca::{self, Checked, Constraints, Decision, Evaluation, Level, Verdict};
+use crate::profile::pca::{Observations, Outcome, PcaCertificateRecord, Request, Source};
+use memory::NonceFile;
+
+#[derive(clap::Subcommand)]
+pub(super) enum Verb {
+    /// Say whether a plan certificate may be executed now
+    #[command(
+        after_help = "Example: capstan pca check plan.json --constraints limits.json --observations now.json"
+    )]
+    Check(CheckArgs),
+    /// Run T1-T13 and say what they show for each profile
+    #[command(after_help = "Example: capstan pca conformance --vectors vectors-v1")]
+    Conformance(conformance::Args),
+}
+
+#[derive(clap::Args)]
+pub(super) struct CheckArgs {
+    /// The certificate: JSON, or a statement that holds one; `-` reads standard input
+    #[arg(value_name = "CERT")]
+    certificate: PathBuf,
+    /// The constraints in force; without them, observations name version and digest
+    #[arg(long, value_name = "FILE")]
+    constraints: Option<PathBuf>,
+    /// What was observed: expected_pc_digest, now, and signals
+    #[arg(long, value_name = "FILE")]
+    observations: PathBuf,
+    /// Used nonces, kept from one run to the next
+    #[arg(long, value_name = "FILE")]
+    memory: Option<PathBuf>,
+    /// Conformance profile that is claimed: what it needs and nobody says is FALLBACK
+    #[arg(long, value_enum)]
+    profile: Option<Profile>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Profile {
+    Bronze,
+    Silver,
+    Gold,
+}
+
+pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+    match verb {
+        Verb::Check(args) => check(args, out),
+        Verb::Conformance(args) => conformance::run(args, out),
+    }
+}
+
+fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
+    let certificate = PcaCertificateRecord::read(&certificate_bytes(&args.certificate)?);
+    let constraints = args.constraints.as_deref().map(files::read).transpose()?;
+    let constraints = constraints.map(|bytes| Constraints::read(&bytes));
+    let observations = Observations::read(&files::read(&args.observations)?);
+    let level = args.profile.map(|profile| match profile {
+        Profile::Bronze => Level::Bronze,
+        Profile::Silver => Level::Silver,
+        Profile::Gold => Level::Gold,
+    });
+    let request = Request {
+        certificate: &certificate,
+        constraints: constraints.as_ref(),
+        observations: &observations,
+        level,
+    };
+    let memory = args.memory.as_deref().map(NonceFile::open).transpose()?;
+    let made = pca::check(&request, memory.as_ref())?;
+    out.answer(&object(&certificate, &made), &lines(&certificate, &made))?;
+    let executes = made.verdict().decision == Decision::Execute;
+    Ok(if executes { Answer::Yes } else { Answer::No })
+}
+
+/// A statement is only unwrapped: what its signature is worth, `verify` says.
+fn certificate_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let bytes = files::read(path)?;
+    let is_text = bytes.first().is_none_or(|byte| byte.is_ascii());
+    if is_text {
+        return Ok(bytes);
+    }
+    let statement = SignedStatement::parse_any_size(bytes)?;
+    let payload = statement.payload().map(<[u8]>::to_vec);
+    payload
+        .ok_or_else(|| Stop::failed("detached", "the statement does not hold its payload").into())
+}
+
+fn object(certificate: &PcaCertificateRecord, made: &Evaluation) -> Json {
+    let verdict = |verdict: Verdict| json!({ "decision": verdict.decision.name(), "reason_code": verdict.reason_code.name() });
+    let checks: Vec<Json> = made
+        .checks
+        .iter()
+        .map(|checked| {
+            json!({
+                "check": checked.check.name(),
+                "outcome": outcome(checked),
+                "source": source(checked),
+                "reason_code": checked.check.reason().name(),
+                "detail": checked.detail,
+            })
+        })
+        .collect();
+    let levels: serde_json::Map<String, Json> = Level::ALL
+        .into_iter()
+        .map(|level| (level.name().to_owned(), verdict(made.verdict_at(Some(level)))))
+        .collect();
+    let reached = made.verdict();
+    json!({
+        "ok": reached.decision == Decision::Execute,
+        "decision": reached.decision.name(),
+        "reason_code": reached.reason_code.name(),
+        "profile": made.level.map(Level::name),
+        "pc_digest": certificate.pc_digest().map(|digest| digest.hex()),
+        "suite": made.suite.map(|suite| suite.name()),
+        "plan_verified": made.outcome(pca::Check::Plan) == Outcome::Passed,
+        "nonce_burned": made.is_burned,
+        "checks": checks,
+        "profiles": levels,
+    })
+}
+
+fn lines(certificate: &PcaCertificateRecord, made: &Evaluation) -> String {
+    let told =
+        |verdict: Verdict| format!("{} {}", verdict.decision.name(), verdict.reason_code.name());
+    let mut text = format!("{}\n", told(made.verdict()));
+    let digest = certificate.pc_digest().map_or_else(|| "none".to_owned(), ToString::to_string);
+    let _infallible = writeln!(text, "  certificate {digest}");
+    for checked in &made.checks {
+        let (name, outcome) = (checked.check.name(), outcome(checked));
+        let by = if checked.source == Source::Asserted { " (asserted)" } else { "" };
+        let _infallible = writeln!(text, "  {outcome:<8} {name:<20} {}{by}", checked.detail);
+    }
+    for level in Level::ALL {
+        let claimed = if made.level == Some(level) { "  claimed" } else { "" };
+        let verdict = told(made.verdict_at(Some(level)));
+        let _infallible = writeln!(text, "  {:<8} {verdict}{claimed}", level.name());
+    }
+    let nonce = if made.is_burned { "now used" } else { "not used by this" };
+    let _infallible = writeln!(text, "  nonce    {nonce}");
+    text
+}
+
+fn outcome(checked: &Checked) -> &'static str {
+    match checked.outcome {
+        Outcome::Passed => "passed",
+        Outcome::Failed => "failed",
+        Outcome::Unknown => "unknown",
+    }
+}
+
+fn source(checked: &Checked) -> &'static str {
+    match checked.source {
+        Source::Computed => "computed",
+        Source::Asserted => "asserted",
+        Source::Absent => "absent",
+    }
+}

@@ -1,0 +1,317 @@
+//! What others have published about PCA, judged by us, and `capstan pca` as
+//! people and scripts meet it. Without the vectors, their tests say so and
+//! pass.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use capstan::profile::pca::{
+    Decision, Label, MerkleRule, PcaCertificateRecord, ReasonCode, built_in, levels, plan_digest,
+    released,
+};
+use capstan::wire::digest::Digest;
+use capstan::wire::jcs::Suite;
+use capstan::wire::json::Json;
+
+/// A file or folder of the PCA vectors, if they are here.
+fn vectors(part: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
+    let root = std::env::var_os("CAPSTAN_VECTORS").map_or_else(beside, PathBuf::from);
+    let path = root.join("pca").join(part);
+    if !path.exists() {
+        eprintln!("no vectors in {}; set CAPSTAN_VECTORS", root.display());
+        return None;
+    }
+    Some(path)
+}
+
+fn json(path: &Path) -> Json {
+    let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    Json::read(&bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn text<'a>(json: &'a Json, pointer: &str) -> &'a str {
+    json.pointer(pointer).and_then(Json::text).unwrap_or_else(|| panic!("no text at {pointer}"))
+}
+
+fn tests(folder: &Path) -> Vec<Json> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries.map(|entry| json(&entry.unwrap().path())).collect()
+}
+
+const RELEASED: &str = "released-v1.0.0/vectors-v1";
+
+#[test]
+fn released_vectors_give_equal_digests_and_reasons() {
+    let Some(folder) = vectors(RELEASED) else { return };
+    let results: Vec<_> = tests(&folder).iter().map(released).collect();
+    assert_eq!(results.len(), 13);
+    for result in &results {
+        assert!(result.is_passed && result.notes.is_empty(), "{result:#?}");
+        assert_eq!(result.expected, result.found);
+    }
+    assert!(levels(&results).iter().all(|level| level.is_passed));
+}
+
+#[test]
+fn released_vectors_are_the_same_under_both_suites() {
+    let Some(folder) = vectors(RELEASED) else { return };
+    for vector in tests(&folder) {
+        let record = PcaCertificateRecord::of(vector.get("pc").unwrap().clone());
+        let [own, second] = [record.pc_digest().unwrap(), record.second_digest().unwrap()];
+        assert_eq!((own.hex(), own.suite()), (second.hex(), Suite::PcaV1));
+        assert_ne!(own, second, "the suite is part of a digest");
+        assert!(record.ok(), "{:?}", record.findings());
+        // All thirteen state the plan digest of their Merkle root.
+        if let Some(root) = record.payload().get("merkle_root").and_then(Json::text) {
+            let plan = plan_digest(Suite::PcaV1, &[Digest::from_hex(root).unwrap()]).unwrap();
+            assert_eq!(plan.hex(), text(record.payload(), "/plan_digest"));
+        }
+    }
+}
+
+/// The digest of a step of the other lineage; T7 writes its action in place.
+fn unmerged_step(step: &Json) -> Digest {
+    let in_place = ["action_type", "parameters", "required_capabilities"];
+    let in_place = in_place.map(|name| (name, step.get(name).cloned().unwrap_or(Json::Null)));
+    let action = step.get("AIR").cloned().unwrap_or_else(|| Json::object(in_place));
+    let parts = [
+        ("initial_state_digest", Label::State, "S0"),
+        ("goal_digest", Label::Goal, "G"),
+        ("constraints_digest", Label::Constraints, "C"),
+        ("policy_digest", Label::Policy, "P"),
+        ("planner_config_digest", Label::Config, "CFG"),
+        ("action_ir_digest", Label::Action, "AIR"),
+    ];
+    let digests = parts.map(|(name, label, member)| {
+        let part = if member == "AIR" { &action } else { step.get(member).unwrap() };
+        (name, Json::from(label.digest(Suite::PcaV1, part).unwrap().hex()))
+    });
+    let step = Label::Step.digest(Suite::PcaV1, &Json::object(digests)).unwrap();
+    Digest::from_hex(&step.hex()).unwrap()
+}
+
+/// The other lineage has another certificate, which the schema refuses, and
+/// other names in a step. Digests still recompute: canonical form, labels,
+/// plan and Merkle rule are the same.
+#[test]
+fn unmerged_certificates_are_refused_and_still_hash_alike() {
+    let Some(folder) = vectors("unmerged-50hjx7/vectors-v1") else { return };
+    for vector in tests(&folder) {
+        let result = released(&vector);
+        assert!(result.found.starts_with("FALLBACK"), "{result:?}");
+        let record = PcaCertificateRecord::of(vector.get("pc").unwrap().clone());
+        assert!(!record.ok());
+        assert_eq!(record.pc_digest().unwrap().hex(), text(&vector, "/expected_pc_digest"));
+        let inputs = vector.pointer("/inputs/steps").and_then(Json::array).unwrap();
+        let steps: Vec<Digest> = inputs.iter().map(unmerged_step).collect();
+        let plan = plan_digest(Suite::PcaV1, &steps).unwrap();
+        assert_eq!(plan.hex(), text(&vector, "/expected_plan_digest"));
+        assert_eq!(MerkleRule::Pairs.root(&steps).to_string(), text(&vector, "/pc/merkle_root"));
+    }
+}
+
+#[test]
+fn divergent_canonical_forms_are_classified() {
+    let Some(path) = vectors("canonical-divergence.json") else { return };
+    let classes =
+        ["diverges", "diverges", "refused", "diverges", "agrees", "agrees", "diverges", "refused"];
+    let file = json(&path);
+    let cases = file.get("cases").and_then(Json::array).unwrap();
+    assert_eq!(cases.len(), classes.len());
+    for (case, class) in cases.iter().zip(classes) {
+        let input = match text(case, "/input") {
+            "keys U+FB33 and U+1F600" => "{\"\\ufb33\":1,\"\\ud83d\\ude00\":2}",
+            input => input,
+        };
+        let value = Json::read(input.as_bytes()).unwrap();
+        let (ours, python) = (Suite::PcaV1.canonical(&value), Suite::PcaPython.canonical(&value));
+        let python = python.unwrap();
+        let found = match &ours {
+            Err(_) => "refused",
+            Ok(ours) if *ours == python => "agrees",
+            Ok(_) => "diverges",
+        };
+        assert_eq!(found, class, "{input}");
+        // Where the file spells a form out, ours is that form.
+        for (told, form) in
+            [(text(case, "/python"), Some(&python)), (text(case, "/jcs"), ours.as_ref().ok())]
+        {
+            let told = told.split(" (").next().unwrap();
+            if let Some(form) = form.filter(|_| told.starts_with('{')) {
+                assert_eq!(form, told, "{input}");
+            }
+        }
+    }
+}
+
+#[test]
+fn reason_codes_of_both_dictionaries() {
+    let Some(path) = vectors("reason-codes.json") else { return };
+    let file = json(&path);
+    let words = |pointer: &str| -> Vec<String> {
+        let list = file.pointer(pointer).and_then(Json::array).unwrap();
+        let words = list.iter().map(|word| word.text().unwrap().split(" (").next().unwrap());
+        words.map(str::to_owned).collect()
+    };
+    let dictionary = words("/released_v1_0_0/codes");
+    assert_eq!(dictionary, ReasonCode::ALL.map(ReasonCode::name));
+    let reserved = words("/released_v1_0_0/reserved_deprecated");
+    let also = words("/released_v1_0_0/also_named_by_PCA_TEST_v1_but_absent_from_dictionary");
+    for word in reserved.iter().chain(&also) {
+        let read = ReasonCode::import(word).unwrap();
+        assert_eq!((read.value, read.is_released), (ReasonCode::IntegrityMismatch, false));
+    }
+    let groups = file.pointer("/unmerged_closed_dictionary/groups").unwrap();
+    for (group, _) in groups.members().unwrap() {
+        for word in words(&format!("/unmerged_closed_dictionary/groups/{group}")) {
+            let read = ReasonCode::import(&word).unwrap_or_else(|| panic!("{word}"));
+            assert_eq!(read.is_released, word == "INTEGRITY_MISMATCH", "{word}");
+        }
+    }
+    let by_test = file.get("mapping_by_test").unwrap();
+    for (test, _) in by_test.members().unwrap() {
+        let pair = words(&format!("/mapping_by_test/{test}"));
+        let [ours, theirs] = [&pair[0], &pair[1]].map(|w| ReasonCode::import(w).unwrap().value);
+        // T2 is a positive test there and a negative one here.
+        assert!(ours == theirs || test == "T2", "{test}");
+    }
+    assert_eq!(Decision::import("ALLOW").map(|d| d.is_released), Some(false));
+}
+
+/// The command line in a directory of its own.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        let desk = Self(tempfile::tempdir().unwrap());
+        let step = r#"{"action_type":"pay","parameters":{"amount":5},"required_capabilities":[]}"#;
+        let window = r#"{"not_before":"2026-04-01T00:00:00Z","not_after":"2026-04-30T23:59:59Z"}"#;
+        let limits = Json::read(br#"{"most":250}"#).unwrap();
+        let digest = Label::Constraints.digest(Suite::PcaV1, &limits).unwrap().hex();
+        let zeros = "0".repeat(64);
+        let certificate = format!(
+            r#"{{"pc_version":"1.0","pc_id":"p","issued_at":"2026-04-02T08:00:00Z","planner_id":"a",
+            "constraints_version_id":"c1","constraints_digest":"{digest}","effective_time":{window},
+            "plan_digest":"{zeros}","steps":[{step}],"nonce":"n\n1"}}"#
+        );
+        let own = PcaCertificateRecord::read(certificate.as_bytes()).pc_digest().unwrap().hex();
+        desk.write("plan.json", &certificate);
+        desk.write(
+            "limits.json",
+            &format!(
+                r#"{{"version_id":"c1","effective_time":{window},"payload":{{"most":250}},"digest":"{digest}"}}"#
+            ),
+        );
+        let observed = format!(
+            r#"{{"expected_pc_digest":"{own}","now":"2026-04-10T12:00:00Z","conflict":false}}"#
+        );
+        desk.write("now.json", &observed);
+        desk.write("late.json", &observed.replace("2026-04-10", "2026-05-10"));
+        desk
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
+        command.args(line.split_whitespace()).current_dir(self.0.path());
+        command
+    }
+
+    fn run(&self, exit: i32, line: &str) -> String {
+        let output = self.command(line).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit), "capstan {line}\n{stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, exit: i32, line: &str) -> serde_json::Value {
+        serde_json::from_str(&self.run(exit, &format!("{line} --json"))).unwrap()
+    }
+}
+
+const CHECK: &str = "pca check plan.json --constraints limits.json --observations now.json";
+
+#[test]
+fn a_check_says_what_to_do_and_why() {
+    let desk = Desk::new();
+    let answer = desk.json(0, CHECK);
+    assert_eq!((&answer["decision"], &answer["reason_code"]), (&"EXECUTE".into(), &"RC_OK".into()));
+    assert_eq!((&answer["suite"], &answer["plan_verified"]), (&"pca-v1".into(), &false.into()));
+    assert_eq!(answer["profiles"]["bronze"]["reason_code"], "RC_PC_REPLAY");
+    assert_eq!(answer["checks"].as_array().unwrap().len(), 13);
+    let claimed = desk.json(1, &format!("{CHECK} --profile bronze --memory used"));
+    assert_eq!(claimed["reason_code"], "INTEGRITY_MISMATCH", "the plan was not verified");
+    let late = desk.run(1, &CHECK.replace("now.json", "late.json"));
+    assert!(late.starts_with("FALLBACK RC_EFFECTIVE_TIME\n"), "{late}");
+    assert!(late.contains("plan_unverified"), "{late}");
+    desk.write("bad.json", "{");
+    let bad = desk.json(1, &CHECK.replace("plan.json", "bad.json"));
+    assert_eq!(bad["reason_code"], "RC_UNKNOWN");
+    desk.run(2, &CHECK.replace("plan.json", "absent.json"));
+}
+
+#[test]
+fn a_certificate_inside_a_statement_is_the_same_certificate() {
+    let desk = Desk::new();
+    desk.run(0, "keygen --output a.key");
+    let flags = "--content-type application/pca-certificate+json --iss a --sub p --key a.key";
+    desk.run(0, &format!("seal plan.json {flags} --output plan.cose"));
+    let answer = desk.json(0, &CHECK.replace("plan.json", "plan.cose"));
+    assert_eq!(answer["reason_code"], "RC_OK");
+}
+
+#[test]
+fn a_nonce_in_a_file_is_used_once() {
+    let desk = Desk::new();
+    let check = format!("{CHECK} --memory used");
+    let failing = check.replace("now.json", "late.json");
+    assert_eq!(desk.json(1, &failing)["nonce_burned"], false);
+    assert!(!desk.0.path().join("used").exists(), "a failure burns nothing");
+    let line = format!("{check} --json");
+    let children: Vec<_> = (0..4)
+        .map(|_| desk.command(&line).stdout(std::process::Stdio::piped()).spawn().unwrap())
+        .collect();
+    let codes: Vec<String> = children
+        .into_iter()
+        .map(|child| {
+            let output = child.wait_with_output().unwrap();
+            let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            answer["reason_code"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(codes.iter().filter(|code| *code == "RC_OK").count(), 1, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| *code == "RC_PC_REPLAY").count(), 3, "{codes:?}");
+    let kept = std::fs::read_to_string(desk.0.path().join("used")).unwrap();
+    assert_eq!(kept, "\"n\\n1\"\n");
+    assert_eq!(desk.json(1, &failing)["reason_code"], "RC_PC_REPLAY");
+    desk.write("used", "not json\n");
+    assert_eq!(desk.json(2, &check)["code"], "memory-damaged");
+}
+
+#[test]
+fn conformance_is_evidence_per_profile() {
+    let desk = Desk::new();
+    let own = desk.json(0, "pca conformance");
+    assert_eq!(own["suites"][0]["cases"].as_array().unwrap().len(), built_in().len());
+    let profiles = own["suites"][0]["profiles"].as_array().unwrap();
+    assert!(profiles.len() == 3 && profiles.iter().all(|p| p["pass"] == true));
+    assert!(desk.run(0, "pca conformance").contains("  gold   pass\n"));
+    std::fs::create_dir(desk.0.path().join("some")).unwrap();
+    assert_eq!(desk.json(2, "pca conformance --vectors some")["code"], "no-vectors");
+    let Some(folder) = vectors(RELEASED) else { return };
+    let line = format!("pca conformance --vectors {}", folder.display());
+    assert_eq!(desk.json(0, &line)["suites"][1]["cases"].as_array().unwrap().len(), 13);
+    let t9 = std::fs::read_to_string(folder.join("T9_merkle_proof.json")).unwrap();
+    desk.write("some/T9_merkle_proof.json", &t9.replace("RC_MERKLE_PROOF", "RC_CONFLICT"));
+    let failing = desk.json(1, "pca conformance --vectors some");
+    assert_eq!(failing["suites"][1]["cases"][0]["pass"], false);
+    let mapped = t9.replace("RC_MERKLE_PROOF", "EVIDENCE_HASH_MISMATCH");
+    desk.write("some/T9_merkle_proof.json", &mapped);
+    let case = desk.json(1, "pca conformance --vectors some")["suites"][1]["cases"][0].clone();
+    assert_eq!(case["pass"], true);
+    assert_eq!(case["notes"][0], "mapped: EVIDENCE_HASH_MISMATCH means RC_MERKLE_PROOF");
+}
