@@ -112,6 +112,52 @@ fn all_checks_are_made_whatever_fails_first() {
     assert_eq!(made.outcome(Check::ConstraintsVersion), Outcome::Passed);
 }
 
+type Changes<'a> = &'a [(&'a str, &'a str)];
+
+/// The order is published: it decides the reason.
+#[test]
+fn of_any_two_failures_the_earlier_gives_the_reason() {
+    let zeros = format!("\"{}\"", "0".repeat(64));
+    let in_order: &[(&str, Changes<'_>, &str)] = &[
+        ("inputs", &[("misspelt", "1")], "RC_UNKNOWN"),
+        ("replay", &[], "RC_PC_REPLAY"),
+        ("pc_digest", &[("expected_pc_digest", &zeros)], "INTEGRITY_MISMATCH"),
+        ("constraints_version", &[("constraints_version_id", "1")], "INTEGRITY_MISMATCH"),
+        ("constraints_digest", &[("constraints_digest", &zeros)], "INTEGRITY_MISMATCH"),
+        ("plan_digest", &[("step_inputs", "[]")], "INTEGRITY_MISMATCH"),
+        ("effective_time", &[("now", "1")], "RC_EFFECTIVE_TIME"),
+        ("toctou", &[("toctou_drift", "true")], "RC_TOCTOU"),
+        ("conflict", &[("conflict", "true")], "RC_CONFLICT"),
+        ("merkle", &[("merkle_ok", "false")], "RC_MERKLE_PROOF"),
+        ("brs", &[("brs_score", "1")], "RC_BRS_GATE"),
+        ("ood", &[("ood", "true")], "RC_OOD_TRIPWIRE"),
+        ("disclosure", &[("disclosure_used", "1")], "RC_DISCLOSURE_BUDGET"),
+    ];
+    let names: Vec<&str> = in_order.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(names, Check::ALL.map(Check::name));
+    let record = PcaCertificateRecord::of(certificate(&[]));
+    for (at, (name, first, reason)) in in_order.iter().enumerate() {
+        for (other, second, _) in &in_order[at..] {
+            let observed = observations(&[*first, *second].concat());
+            let memory = Nonces::default();
+            if [name, other].contains(&&"replay") {
+                assert!(memory.burn("n").unwrap());
+            }
+            let request = Request {
+                certificate: &record,
+                constraints: None,
+                observations: &observed,
+                level: None,
+            };
+            let made = check(&request, Some(&memory)).unwrap();
+            assert_eq!(made.verdict().reason_code.name(), *reason, "{name} and {other}");
+            let failed = made.checks.iter().filter(|c| c.outcome == Outcome::Failed);
+            let failed: Vec<&str> = failed.map(|c| c.check.name()).collect();
+            assert!(failed.contains(name) && failed.contains(other), "{failed:?}");
+        }
+    }
+}
+
 #[test]
 fn what_nobody_said_counts_from_its_level_on() {
     let one = Digest::from_hex(ONE).unwrap();
