@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::{Answer, output};
 use crate::profile::Finding;
-use crate::verify::{CapsuleReport, Check, Outcome, Report};
+use crate::service::summary_json;
+use crate::verify::{CapsuleReport, Check, Outcome, RecordReport, Report};
 
 /// What one file proves. A file that cannot be read has an error instead.
 #[derive(Serialize)]
@@ -20,6 +21,8 @@ pub(super) struct FileReport {
     not_shown: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     capsule: Option<Capsule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<Record>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
 }
@@ -41,6 +44,28 @@ struct Capsule {
     effect_mode: Option<&'static str>,
     ledger_mode: Option<&'static str>,
     findings: Vec<FindingReport>,
+}
+
+/// A record of another profile.
+#[derive(Serialize)]
+struct Record {
+    profile: &'static str,
+    ok: Option<bool>,
+    attestation_mode: &'static str,
+    facts: serde_json::Value,
+    findings: Vec<FindingReport>,
+}
+
+impl Record {
+    fn new(report: &RecordReport) -> Self {
+        Self {
+            profile: report.profile,
+            ok: report.summary.ok,
+            attestation_mode: if report.is_anchored { "anchored" } else { "self_attested" },
+            facts: summary_json(&report.summary),
+            findings: report.findings.iter().map(FindingReport::new).collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -107,6 +132,7 @@ impl FileReport {
             warnings: report.warnings,
             not_shown: report.not_shown,
             capsule: report.capsule.as_ref().map(Capsule::new),
+            record: report.record.as_ref().map(Record::new),
             error: None,
         }
     }
@@ -121,6 +147,7 @@ impl FileReport {
             warnings: Vec::new(),
             not_shown: Vec::new(),
             capsule: None,
+            record: None,
             error: Some(output::chain(error)),
         }
     }

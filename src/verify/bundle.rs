@@ -6,7 +6,7 @@
 //! all statements are Transparent Statements, each with its own receipt.
 
 use super::report::{Check, Outcome, Report};
-use super::{Evidence, capsule, checkpoint, log_keys, malformed, statement};
+use super::{Evidence, capsule, checkpoint, log_keys, malformed, record, statement};
 use crate::checkpoint::SignedCheckpoint;
 use crate::envelope::{ContentType, Resolved, SignedStatement};
 use crate::key::PublicKey;
@@ -102,6 +102,7 @@ pub(super) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> Report {
     let logged: Vec<_> =
         chain.iter().filter(|(c, _)| is_logged(c)).filter_map(|(_, one)| one.as_ref()).collect();
     capsule::add(&mut report, &subject, evidence.payload, &logged);
+    record::add(&mut report, &subject, evidence.payload);
     let admitted = match (&policy.1, &trust.1) {
         (Some(policy), Some(trust)) => {
             let earlier: Vec<_> = chain.iter().filter_map(|(_, one)| one.as_ref()).collect();

@@ -9,6 +9,7 @@ mod capsule;
 mod checkpoint;
 mod error;
 mod receipt;
+mod record;
 mod report;
 mod statement;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use bundle::Bundle;
 pub use capsule::CapsuleReport;
 pub use error::Error;
 pub use receipt::{EntryRule, Extended, Included, Memo, consistency, inclusion};
+pub use record::RecordReport;
 pub use report::{Check, Outcome, Report};
 
 /// The name under which a key given by hand speaks for any log.
@@ -105,6 +107,7 @@ fn bare_receipt_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
         warnings,
         not_shown: vec!["who signed the statement (verify the statement itself)"],
         capsule: None,
+        record: None,
     }
 }
 
@@ -132,6 +135,7 @@ fn growth_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
         warnings: Vec::new(),
         not_shown: vec!["which statements were added in between"],
         capsule: None,
+        record: None,
     }
 }
 

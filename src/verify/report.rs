@@ -1,6 +1,7 @@
 //! What was checked, what came out, and what it does not show.
 
 use super::capsule::CapsuleReport;
+use super::record::RecordReport;
 
 /// The answer to one question.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,7 +20,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Check {
     /// `signed`, `conformant`, `logged`, `extends`, `older`, `published`; of a
-    /// Capsule also `capsule`, `bound`, `evidence`.
+    /// Capsule also `capsule`, `bound`, `evidence`, of another record `record`.
     pub name: &'static str,
     /// The answer.
     pub outcome: Outcome,
@@ -71,6 +72,8 @@ pub struct Report {
     pub not_shown: Vec<&'static str>,
     /// The Capsule, if the payload is one.
     pub capsule: Option<CapsuleReport>,
+    /// The record, if the payload is one of another profile.
+    pub record: Option<RecordReport>,
 }
 
 impl Report {

@@ -13,6 +13,7 @@ use crate::wire::time::UnixSeconds;
 pub(super) fn report(statement: &SignedStatement, evidence: &Evidence<'_>) -> Report {
     let mut report = envelope_report(statement, evidence);
     super::capsule::add(&mut report, statement, evidence.payload, &[]);
+    super::record::add(&mut report, statement, evidence.payload);
     report
 }
 
@@ -48,7 +49,7 @@ pub(super) fn envelope_report(statement: &SignedStatement, evidence: &Evidence<'
         "that it was logged: whoever holds the key can still make another"
     });
     let artefact = if is_logged { "transparent statement" } else { "statement" };
-    Report { artefact, checks, warnings, not_shown, capsule: None }
+    Report { artefact, checks, warnings, not_shown, capsule: None, record: None }
 }
 
 fn signed(

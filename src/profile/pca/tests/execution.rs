@@ -112,11 +112,13 @@ fn all_checks_are_made_whatever_fails_first() {
     assert_eq!(made.outcome(Check::ConstraintsVersion), Outcome::Passed);
 }
 
+type Changes<'a> = &'a [(&'a str, &'a str)];
+
 /// The order is published: it decides the reason.
 #[test]
 fn of_any_two_failures_the_earlier_gives_the_reason() {
     let zeros = format!("\"{}\"", "0".repeat(64));
-    let in_order: Vec<(&str, &[(&str, &str)], &str)> = vec![
+    let in_order: &[(&str, Changes<'_>, &str)] = &[
         ("inputs", &[("misspelt", "1")], "RC_UNKNOWN"),
         ("replay", &[], "RC_PC_REPLAY"),
         ("pc_digest", &[("expected_pc_digest", &zeros)], "INTEGRITY_MISMATCH"),

@@ -1,0 +1,71 @@
+//! What a statement's record shows, for every profile but Capsules, which
+//! have more to say for themselves.
+
+use super::report::{Check, Outcome, Report};
+use crate::envelope::SignedStatement;
+use crate::profile::{Finding, Read, Record, Severity, Summary, read_payload};
+
+/// A record, judged with the statement around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordReport {
+    /// Its profile.
+    pub profile: &'static str,
+    /// What it says of itself.
+    pub summary: Summary,
+    /// What its profile says against it, and what else we noticed.
+    pub findings: Vec<Finding>,
+    /// Whether a receipt for the statement was verified here.
+    pub is_anchored: bool,
+}
+
+/// Adds what the payload says to the report about its statement.
+pub(super) fn add(report: &mut Report, statement: &SignedStatement, detached: Option<&[u8]>) {
+    let Some(payload) = statement.payload().or(detached) else { return };
+    let Read { record, findings, summary } = read_payload(statement.header(), payload);
+    let profile = record.profile();
+    match record {
+        Record::Capsule(_) | Record::Control(_) | Record::Hash(_) | Record::Opaque => return,
+        _ => {}
+    }
+    let has = |name, outcome| report.checks.iter().any(|c| c.name == name && c.outcome == outcome);
+    let is_anchored = has("logged", Outcome::Yes) && !has("signed", Outcome::No);
+    report.checks.push(check(profile, &summary, &findings, is_anchored));
+    let noted = findings.iter().filter(|f| f.severity == Severity::Warning);
+    report.warnings.extend(noted.map(|f| format!("{} at {}: {}", f.code, f.at, f.detail)));
+    report.record = Some(RecordReport { profile, summary, findings, is_anchored });
+}
+
+fn check(
+    profile: &'static str,
+    summary: &Summary,
+    findings: &[Finding],
+    is_anchored: bool,
+) -> Check {
+    let against = findings.iter().find(|f| f.severity == Severity::Error);
+    match (summary.ok, against) {
+        (Some(false), Some(finding)) => {
+            let at = if finding.at.is_empty() { "" } else { " at " };
+            Check::no("record", finding.code, format!("{}{at}{}", finding.detail, finding.at))
+        }
+        (Some(false), None) => Check::no("record", "record-unsound", "its own checks fail".into()),
+        _ => Check::yes("record", describe(profile, summary, is_anchored)),
+    }
+}
+
+/// `pacr 0190…, do-digital; anchored`
+fn describe(profile: &str, summary: &Summary, is_anchored: bool) -> String {
+    let mut parts = vec![profile.to_owned()];
+    parts.extend(summary.record_id.as_ref().map(|id| format!("record {id}")));
+    parts.extend(
+        summary.session.as_ref().map(|span| {
+            format!("session {}, events {} to {}", span.session, span.first, span.last)
+        }),
+    );
+    parts.extend(summary.verdict.clone());
+    parts.extend(summary.intervention.as_deref().map(|kind| match kind {
+        "counterfactual" => "COUNTERFACTUAL: it did not happen".to_owned(),
+        kind => format!("intervention {kind}"),
+    }));
+    let mode = if is_anchored { "anchored" } else { "self-attested" };
+    format!("{}; {mode}", parts.join(", "))
+}
