@@ -35,5 +35,6 @@ pub(super) fn report(note: &SignedCheckpoint, evidence: &Evidence<'_>) -> Report
         warnings: Vec::new(),
         not_shown: vec!["that the log shows everybody the same checkpoint"],
         capsule: None,
+        record: None,
     }
 }

@@ -155,5 +155,12 @@ fn unknown_log(check: &'static str, log: &str) -> Check {
 
 fn malformed(artefact: &'static str, code: &'static str, detail: String) -> Report {
     let checks = vec![Check::no("readable", code, detail)];
-    Report { artefact, checks, warnings: Vec::new(), not_shown: Vec::new(), capsule: None }
+    Report {
+        artefact,
+        checks,
+        warnings: Vec::new(),
+        not_shown: Vec::new(),
+        capsule: None,
+        record: None,
+    }
 }
