@@ -5,6 +5,8 @@ use capstan::key::{Algorithm, SigningKey};
 use capstan::profile::capsule::{
     Action, ActionKind, Attested, CONTENT_TYPE, Disposer, Disposition, Effect, EffectState,
 };
+use capstan::profile::cra::trace::{self, Event, GENESIS};
+use capstan::profile::pacr::{self, CausalId, CognitiveSplit, Estimate, Resources, SixTuple};
 use capstan::wire::jcs::Suite;
 use capstan::wire::json::Json;
 use capstan::wire::time::UnixSeconds;
@@ -19,7 +21,15 @@ pub(crate) enum Kind {
     Opaque,
     /// Agent Action Capsules.
     Capsule,
+    /// Causal records with one to four predecessors that were logged before.
+    Pacr,
+    /// TRACE batches of one event; every session is gone on with.
+    Trace,
 }
+
+/// Records lie this far behind those that name them, and sessions this far
+/// between two of their batches: more than are ever in flight.
+const APART: usize = 2048;
 
 /// An agent with a key of its own.
 pub(crate) struct Agent {
@@ -54,23 +64,18 @@ impl Agent {
         let one = |n| match kind {
             Kind::Opaque => self.opaque(n),
             Kind::Capsule => self.capsule(n),
+            Kind::Pacr => self.causal(n),
+            Kind::Trace => self.trace(n),
         };
         (first..first + count).map(one).collect()
     }
 
+    /// Like the payloads of the other kinds, 500 to 650 bytes.
     fn opaque(&self, n: usize) -> Vec<u8> {
         let filler = "x".repeat(520);
         let payload =
             format!(r#"{{"action":"pay","order":{n},"verdict":"executed","filler":"{filler}"}}"#);
-        let subject = format!("urn:example:order:{n}");
-        let draft = Draft {
-            content_type: "application/json",
-            issuer: ISSUER,
-            subject: &subject,
-            issued_at: Some(NOW),
-            payload: payload.as_bytes(),
-        };
-        seal(&draft, &self.key).expect("sealed")
+        self.plain("application/json", n, payload.as_bytes())
     }
 
     fn capsule(&self, n: usize) -> Vec<u8> {
@@ -111,5 +116,72 @@ impl Agent {
             payload: &made.payload,
         };
         seal_with_claims(&draft, &made.claims, &self.key).expect("sealed")
+    }
+
+    fn causal(&self, n: usize) -> Vec<u8> {
+        let id = |n: usize| CausalId::from_bytes(&(1 + n as u128).to_be_bytes()).expect("an id");
+        let before = (1..=1 + n % 4).filter_map(|step| n.checked_sub(step * APART));
+        let estimate = |point: f64| Estimate { point, lower: point / 2.0, upper: point * 2.0 };
+        let record = SixTuple {
+            id: id(n),
+            predecessors: before.map(id).collect(),
+            landauer_cost: estimate(3e-21),
+            resources: Resources {
+                energy: estimate(5e-19),
+                time: estimate(0.002),
+                space: estimate(512.0),
+            },
+            cognitive_split: CognitiveSplit {
+                statistical_complexity: estimate(2.5),
+                entropy_rate: estimate(0.5),
+                info_gain: Estimate::ZERO,
+            },
+            payload: b"PACR\x02paid".to_vec(),
+        };
+        let encoding = pacr::Encoding::Json;
+        self.plain(encoding.content_type(), n, &record.encode(encoding))
+    }
+
+    fn trace(&self, n: usize) -> Vec<u8> {
+        let (session, sequence) = (n % APART, n / APART);
+        let uuid = |kind: usize, n: usize| format!("01939c6e-0000-7000-8{kind:03x}-{n:012x}");
+        let mut event = Event {
+            line: 0,
+            at: String::new(),
+            event_id: uuid(1, n),
+            trace_id: uuid(2, session),
+            span_id: uuid(3, session),
+            parent_span_id: None,
+            session_id: uuid(4, session),
+            sequence: 0,
+            timestamp: "2026-06-01T00:00:00.000000Z".to_owned(),
+            event_type: "policy.evaluated".to_owned(),
+            payload: Json::object([
+                ("policy_id", Json::from("p")),
+                ("result", Json::from("allow")),
+            ]),
+            previous: GENESIS.to_owned(),
+            hash: String::new(),
+        };
+        let mut line = String::new();
+        for at in 0..=sequence {
+            event.event_id = uuid(1, at * APART + session);
+            event.sequence = at as u64;
+            line = event.seal().expect("an event");
+            event.previous = event.hash.clone();
+        }
+        self.plain(trace::BATCH_CONTENT_TYPE, n, line.as_bytes())
+    }
+
+    fn plain(&self, content_type: &str, n: usize, payload: &[u8]) -> Vec<u8> {
+        let subject = format!("urn:example:record:{n}");
+        let draft = Draft {
+            content_type,
+            issuer: ISSUER,
+            subject: &subject,
+            issued_at: Some(NOW),
+            payload,
+        };
+        seal(&draft, &self.key).expect("sealed")
     }
 }

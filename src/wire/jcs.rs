@@ -15,6 +15,7 @@ use crate::wire::digest::Digest;
 use crate::wire::json::{Json, pointer_token};
 
 pub use error::Error;
+pub use number::python;
 
 /// The largest integer every JSON reader holds exactly: 2^53 - 1.
 pub const SAFE_INTEGER_MAX: i64 = (1 << 53) - 1;

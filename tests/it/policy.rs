@@ -26,7 +26,7 @@ fn json(text: &str) -> serde_json::Value {
 #[test]
 fn the_cases_of_every_shipped_policy_pass() {
     let desk = tempfile::tempdir().unwrap();
-    let all = ["agents", "agents-strict", "issuers", "open"].map(shipped).join(" ");
+    let all = ["agents", "agents-strict", "all-records", "issuers", "open"].map(shipped).join(" ");
     let text = capstan(desk.path(), 0, &format!("policy test {all}"));
     assert!(text.ends_with(" cases, 0 failed\n"), "{text}");
     std::fs::copy(shipped("open"), desk.path().join("policy.toml")).unwrap();

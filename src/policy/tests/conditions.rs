@@ -44,7 +44,7 @@ const BOTH_WAYS: &[(&str, &str, &str, &str)] = &[
         "intervention",
         "['observe', 'do-digital']",
         "'counterfactual'",
-        "content_type = 'application/pacr+json'\npayload = '{}'",
+        "content_type = 'application/pacr+json'\npayload = '{\"payload\":\"UEFDUgI=\"}'",
     ),
     ("irreversibility", "'two_way'", "'one_way_*'", ""),
     ("irreversibility_max", "'one_way_recoverable'", "'none'", ""),
@@ -190,7 +190,7 @@ fn the_cases_beside_the_shipped_policies() {
         assert!(outcomes.iter().any(|o| o.admitted) && outcomes.iter().any(|o| !o.admitted));
         ran += 1;
     }
-    assert_eq!(ran, 4);
+    assert_eq!(ran, 5);
 }
 
 #[test]

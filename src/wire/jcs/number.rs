@@ -31,10 +31,12 @@ impl Decimal {
         Some(Self { negative, digits, point })
     }
 
-    /// The shortest decimal that reads back as the double nearest to a token.
+    /// The shortest decimal that reads back as the double nearest to a token;
+    /// of two that are equally near the even one, as ECMAScript and Python
+    /// have it. The standard library's is not always that.
     fn shortest(token: &str) -> Option<Self> {
         let double = token.parse::<f64>().ok().filter(|double| double.is_finite())?;
-        Self::of(&format!("{double:e}"))
+        Self::of(&serde_json::to_string(&double).ok()?)
     }
 
     fn count(&self) -> i64 {
@@ -83,14 +85,16 @@ pub(super) fn ecma(token: &str) -> String {
 }
 
 /// As Python writes what it has read: integers as they are, floats as `repr`.
-pub(super) fn python(token: &str) -> String {
+pub fn python(token: &str) -> String {
     if !token.contains(['.', 'e', 'E']) {
         return if token == "-0" { "0".to_owned() } else { token.to_owned() };
     }
     let Some(decimal) = Decimal::shortest(token) else { return token.to_owned() };
+    if decimal.digits.is_empty() {
+        return if token.starts_with('-') { "-0.0" } else { "0.0" }.to_owned();
+    }
     let exponent = decimal.point - 1;
     let text = match decimal.point {
-        _ if decimal.digits.is_empty() => "0".to_owned(),
         -3..=16 if decimal.is_whole() => format!("{}.0", decimal.plain()),
         -3..=16 => decimal.plain(),
         _ => format!("{}{exponent:+03}", decimal.scientific()),

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use super::event::Event;
 use crate::wire::digest::Digest;
+use crate::wire::jcs;
 use crate::wire::json::Json;
 
 /// What text is hashed.
@@ -138,17 +139,11 @@ impl Form {
     /// The shortest digits that read back as the same double, laid out as
     /// Python or serde_json do.
     fn float(self, number: f64) -> Option<String> {
-        let shortest = format!("{number:e}");
-        let (mantissa, exponent) = shortest.split_once('e')?;
-        let exponent: i32 = exponent.parse().ok()?;
-        let lowest = if self == Self::CraTraceV1 { -4 } else { -5 };
-        if (lowest..16).contains(&exponent) {
-            let plain = format!("{number}");
-            return Some(if plain.contains('.') { plain } else { plain + ".0" });
-        }
-        let sign = if exponent < 0 { '-' } else { '+' };
-        let width = if self == Self::CraTraceV1 { 2 } else { 1 };
-        Some(format!("{mantissa}e{sign}{:0width$}", exponent.unsigned_abs()))
+        let shortest = serde_json::to_string(&number).ok()?;
+        Some(match self {
+            Self::CraTraceV1 => jcs::python(&shortest),
+            Self::CraCore => shortest,
+        })
     }
 }
 
