@@ -7,7 +7,8 @@ use crate::wire::time::UnixSeconds;
 /// profile, does not say.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Summary {
-    /// The record's own content address, 64 hex digits.
+    /// What others refer to it by: its content address, or its name where the
+    /// profile has no more than that.
     pub record_id: Option<String>,
     /// Stable name of the action.
     pub action_id: Option<String>,
