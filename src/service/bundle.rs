@@ -1,9 +1,10 @@
 //! A statement with everything that shows, offline, why it is in the log.
 
+use std::collections::BTreeSet;
+
 use super::{Entry, Fault, Service};
-use crate::envelope::SignedStatement;
 use crate::log::{LeafIndex, TreeSize};
-use crate::profile::{self, Control};
+use crate::profile::Control;
 use crate::store::{Error, Field, Query};
 use crate::verify::Bundle;
 
@@ -52,24 +53,28 @@ impl Service {
         Err(Error::StatementMissing { index }.into())
     }
 
-    /// The records that the entry's chain leads back to, oldest first.
+    /// The records that the entry builds on, oldest first: its chain of
+    /// parents, its direct predecessors, what is logged of its session.
     fn chain_before(&self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
-        let mut chain = Vec::new();
-        let mut at = entry.index;
-        while chain.len() < CHAIN_MAX {
-            let canonical = self.stored(at)?.canonical;
-            let damaged = |_| Error::StatementDamaged { index: at };
-            let statement = SignedStatement::parse_any_size(canonical).map_err(damaged)?;
-            let payload = statement.payload().unwrap_or_default();
-            let summary = profile::read_payload(statement.header(), payload).summary;
-            let Some(parent) = summary.parent else { break };
-            let before = TreeSize::new(at.get());
-            let value = (Field::RecordId, parent.record_id.as_str());
-            let Some(found) = self.store.having(value, before, 1)?.first().copied() else { break };
-            chain.push(self.transparent_at(found)?);
-            at = found;
+        let before = TreeSize::new(entry.index.get());
+        let summary = self.told(entry.index)?.summary;
+        let mut chain = BTreeSet::new();
+        for id in summary.predecessors.iter().take(CHAIN_MAX) {
+            chain.extend(self.store.having((Field::RecordId, id), before, 1)?);
         }
-        chain.reverse();
-        Ok(chain)
+        if let Some(span) = &summary.session {
+            chain.extend(self.store.having((Field::Session, &span.session), before, CHAIN_MAX)?);
+        }
+        let mut next = summary.parent.map(|parent| (parent.record_id, before));
+        for _ in 0..CHAIN_MAX {
+            let Some((id, before)) = next else { break };
+            let Some(found) = self.store.having((Field::RecordId, &id), before, 1)?.pop() else {
+                break;
+            };
+            chain.insert(found);
+            let parent = self.told(found)?.summary.parent;
+            next = parent.map(|parent| (parent.record_id, TreeSize::new(found.get())));
+        }
+        chain.into_iter().map(|index| self.transparent_at(index)).collect()
     }
 }

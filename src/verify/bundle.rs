@@ -11,6 +11,7 @@ use crate::checkpoint::SignedCheckpoint;
 use crate::envelope::{ContentType, Resolved, SignedStatement};
 use crate::key::PublicKey;
 use crate::policy::{Decision, Facts, Memory, Policy};
+use crate::profile::cra::trace::Continuity::{Extends, New, Repeats};
 use crate::profile::{self, Control};
 use crate::receipt::{Proofs, Receipt, attached};
 use crate::trust::TrustAnchors;
@@ -206,6 +207,11 @@ fn admitted(
     let read = profile::read(&authentic);
     let issuer = &authentic.issuer().name;
     let Ok(facts) = Facts::look_up(issuer, &read.summary, &remember(earlier));
+    let is_told = matches!(facts.session, None | Some(New | Extends | Repeats));
+    if !is_told {
+        let detail = "what was logged of its session before is not in the bundle".to_owned();
+        return Check::cannot_tell("admitted", "session-outside", detail);
+    }
     match policy.decide(authentic, &read, &facts) {
         Decision::Admit(_) => {
             Check::yes("admitted", format!("policy {:?} admits it", policy.name()))
