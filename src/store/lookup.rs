@@ -167,11 +167,18 @@ impl Store {
     /// What the log says about a statement that is not in it yet, or that
     /// stands in it: then what the log before it says.
     pub fn facts(&self, issuer: &str, summary: &Summary, id: &StatementId) -> Result<Facts, Error> {
-        if fact_terms(issuer, summary).next().is_none() {
-            return Ok(Facts::default());
-        }
-        let before = self.find(id)?.map_or(u64::MAX, LeafIndex::get);
-        Facts::look_up(issuer, summary, &Before { store: self, bound: before })
+        self.facts_at(issuer, summary, self.find(id)?)
+    }
+
+    /// The same when it is known where the statement stands, if anywhere.
+    pub fn facts_at(
+        &self,
+        issuer: &str,
+        summary: &Summary,
+        place: Option<LeafIndex>,
+    ) -> Result<Facts, Error> {
+        let bound = place.map_or(u64::MAX, LeafIndex::get);
+        Facts::look_up(issuer, summary, &Before { store: self, bound })
     }
 
     /// Throws the index away and makes it again from the statements.
