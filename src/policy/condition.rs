@@ -79,8 +79,15 @@ const PROFILES: &[&str] = &[
     "pca-evidence",
     "trace",
 ];
-const INTERVENTIONS: &[&str] =
-    &["counterfactual", "do-chemical", "do-digital", "do-genetic", "do-physical", "observe"];
+const INTERVENTIONS: &[&str] = &[
+    "counterfactual",
+    "do-chemical",
+    "do-digital",
+    "do-genetic",
+    "do-physical",
+    "observe",
+    "unknown",
+];
 const SESSIONS: &[&str] =
     &["extends", "fork", "gap", "new", "none", "not-genesis", "overlaps", "repeats"];
 const EFFECT_MODES: &[&str] = &["not_applicable", "dispatched_unconfirmed", "confirmed"];

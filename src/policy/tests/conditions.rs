@@ -44,7 +44,7 @@ const BOTH_WAYS: &[(&str, &str, &str, &str)] = &[
         "intervention",
         "['observe', 'do-digital']",
         "'counterfactual'",
-        "content_type = 'application/pacr+json'\npayload = '{}'",
+        "content_type = 'application/pacr+json'\npayload = '{\"payload\":\"\"}'",
     ),
     ("irreversibility", "'two_way'", "'one_way_*'", ""),
     ("irreversibility_max", "'one_way_recoverable'", "'none'", ""),
