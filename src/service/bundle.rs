@@ -1,14 +1,18 @@
 //! A statement with everything that shows, offline, why it is in the log.
 
+use std::collections::BTreeSet;
+
 use super::{Entry, Fault, Service};
 use crate::envelope::SignedStatement;
 use crate::log::{LeafIndex, TreeSize};
-use crate::profile::{self, Control};
+use crate::profile::{self, Control, Span, Summary};
 use crate::store::{Error, Field, Query};
 use crate::verify::Bundle;
 
 /// Records of one chain that travel along.
 const CHAIN_MAX: usize = 200;
+/// Statements of a session among which the one before is looked for.
+const SESSION_MAX: usize = 64;
 
 impl Service {
     /// The bundle of an entry.
@@ -52,24 +56,53 @@ impl Service {
         Err(Error::StatementMissing { index }.into())
     }
 
-    /// The records that the entry's chain leads back to, oldest first.
+    /// The records that the entry's chain leads back to, those it names as its
+    /// predecessors and the one its session goes on from, oldest first.
     fn chain_before(&self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
-        let mut chain = Vec::new();
+        let mut found = BTreeSet::new();
         let mut at = entry.index;
-        while chain.len() < CHAIN_MAX {
-            let canonical = self.stored(at)?.canonical;
-            let damaged = |_| Error::StatementDamaged { index: at };
-            let statement = SignedStatement::parse_any_size(canonical).map_err(damaged)?;
-            let payload = statement.payload().unwrap_or_default();
-            let summary = profile::read_payload(statement.header(), payload).summary;
-            let Some(parent) = summary.parent else { break };
-            let before = TreeSize::new(at.get());
-            let value = (Field::RecordId, parent.record_id.as_str());
-            let Some(found) = self.store.having(value, before, 1)?.first().copied() else { break };
-            chain.push(self.transparent_at(found)?);
-            at = found;
+        while found.len() < CHAIN_MAX {
+            let Some(parent) = self.summary_at(at)?.parent else { break };
+            let Some(index) = self.first_before(&parent.record_id, at)? else { break };
+            found.insert(index);
+            at = index;
         }
-        chain.reverse();
-        Ok(chain)
+        let own = self.summary_at(entry.index)?;
+        for id in own.predecessors.iter().take(CHAIN_MAX) {
+            found.extend(self.first_before(id, entry.index)?);
+        }
+        if let Some(span) = &own.session {
+            found.extend(self.session_before(span, entry.index)?);
+        }
+        found.into_iter().map(|index| self.transparent_at(index)).collect()
+    }
+
+    fn summary_at(&self, index: LeafIndex) -> Result<Summary, Fault> {
+        let canonical = self.stored(index)?.canonical;
+        let damaged = |_| Error::StatementDamaged { index };
+        let statement = SignedStatement::parse_any_size(canonical).map_err(damaged)?;
+        let payload = statement.payload().unwrap_or_default();
+        Ok(profile::read_payload(statement.header(), payload).summary)
+    }
+
+    /// The first statement with a record id, if it stands before an index.
+    fn first_before(&self, id: &str, index: LeafIndex) -> Result<Option<LeafIndex>, Fault> {
+        let bound = TreeSize::new(index.get());
+        Ok(self.store.having((Field::RecordId, id), bound, 1)?.first().copied())
+    }
+
+    /// The statement that a batch goes on from or repeats; of a batch that
+    /// does neither, the last one of its session.
+    fn session_before(&self, span: &Span, index: LeafIndex) -> Result<Option<LeafIndex>, Fault> {
+        let fields = vec![(Field::Session, span.session.clone())];
+        let query = Query { fields, limit: SESSION_MAX, ..Query::default() };
+        let found = self.store.search(&query, TreeSize::new(index.get()))?.found;
+        for index in &found {
+            let ends = self.summary_at(*index)?.session.map(|earlier| earlier.head);
+            if ends.is_some_and(|end| end == span.previous || end == span.head) {
+                return Ok(Some(*index));
+            }
+        }
+        Ok(found.first().copied())
     }
 }

@@ -28,7 +28,8 @@ pub struct Bundle {
     pub policy: Vec<u8>,
     /// The trust entry in force at its turn.
     pub trust: Vec<u8>,
-    /// The records its chain leads back to, oldest first.
+    /// The records its chain leads back to, its predecessors, and the batch
+    /// its session goes on from, oldest first.
     pub chain: Vec<Vec<u8>>,
     /// A checkpoint that covers all of them.
     pub checkpoint: String,
@@ -206,6 +207,14 @@ fn admitted(
     let read = profile::read(&authentic);
     let issuer = &authentic.issuer().name;
     let Ok(facts) = Facts::look_up(issuer, &read.summary, &remember(earlier));
+    let with_all = Facts { predecessors_known: Some(true), ..facts };
+    if facts.predecessors_known == Some(false)
+        && !policy.admits(&authentic, &read, &facts)
+        && policy.admits(&authentic, &read, &with_all)
+    {
+        let detail = "the policy asks for predecessors that the bundle does not show".to_owned();
+        return Check::cannot_tell("admitted", "predecessors-not-shown", detail);
+    }
     match policy.decide(authentic, &read, &facts) {
         Decision::Admit(_) => {
             Check::yes("admitted", format!("policy {:?} admits it", policy.name()))

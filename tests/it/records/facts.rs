@@ -143,3 +143,36 @@ fn strict_decisions_can_be_made_again() {
     check_replay(&data, 3 + u64::try_from(admitted).unwrap());
     world.run(0, "replay --data data");
 }
+
+/// Two that exclude each other, sent at once: one is logged, whichever.
+#[test]
+fn a_race_has_one_winner() {
+    let world = World::new(STRICT);
+    let pair = |n: u32| -> Vec<[Vec<u8>; 2]> {
+        let session = format!("01939c6e-0000-7000-8000-0000000002{n:02x}");
+        let history = |story: &str| world.batch(&events(&session, (0, 2), GENESIS, story).0);
+        let plan = |id: &str| {
+            let mut plan = certificate(AGENT, &format!("n-{n}"));
+            plan["pc_id"] = json!(id);
+            world.seal(AGENT, (pca::CERTIFICATE_CONTENT_TYPE, plan.to_string().as_bytes()))
+        };
+        let told = |inner: &str| {
+            let record = causal(&name(n), &[], json!({ "inner": inner }));
+            world.seal(AGENT, (pacr::JSON_CONTENT_TYPE, &record))
+        };
+        vec![["p", "q"].map(history), ["p", "q"].map(plan), ["p", "q"].map(told)]
+    };
+    let pairs: Vec<[Vec<u8>; 2]> = (1..=12).flat_map(pair).collect();
+    let admitted: Vec<[u16; 2]> = std::thread::scope(|scope| {
+        let world = &world;
+        let post = |statement| scope.spawn(move || world.post(statement).0);
+        let sent = pairs.iter().map(|[one, other]| [post(one), post(other)]);
+        let sent: Vec<_> = sent.collect();
+        sent.into_iter().map(|pair| pair.map(|one| one.join().unwrap())).collect()
+    });
+    for statuses in &admitted {
+        assert!(matches!(statuses, [201, 400] | [400, 201]), "{admitted:?}");
+    }
+    let data = world.rest();
+    check_replay(&data, 3 + u64::try_from(pairs.len()).unwrap());
+}

@@ -3,10 +3,12 @@
 use capstan::envelope::SignedStatement;
 use capstan::key::{Algorithm, SigningKey};
 use capstan::trust::{TrustAnchors, TrustedLog};
-use capstan::verify::{Evidence, Outcome, Report, verify};
+use capstan::verify::{Bundle, Evidence, Outcome, Report, verify};
+use capstan::wire::cbor::Value;
 use capstan::wire::time::UnixSeconds;
 
-use super::{AGENT, STRICT, World, id_of, indices, one_of_each};
+use super::{AGENT, SESSION, STRICT, World, batches, id_of, indices, name, one_of_each};
+use crate::live::request;
 
 fn judged(bytes: &[u8], trust: &TrustAnchors) -> Report {
     let now = UnixSeconds::new(1_790_000_000);
@@ -85,4 +87,44 @@ fn a_broken_record_that_was_kept_is_still_called_broken() {
         assert_eq!(check.outcome, Outcome::No);
         assert!(report.record.unwrap().is_anchored);
     }
+}
+
+/// A bundle brings what the policy asked about: causes, and the batch before.
+#[test]
+fn a_bundle_shows_why_a_record_was_admitted() {
+    let world = World::new(STRICT);
+    let [first, second] = [1, 2].map(name);
+    let mut sent = vec![world.causal(&first, &[]), world.causal(&second, &[&first])];
+    sent.push(world.causal(&name(3), &[&first, &second]));
+    sent.extend(batches(SESSION, 3).iter().map(|lines| world.batch(lines)));
+    let bundle = |statement: &Vec<u8>| {
+        let path = format!("GET /api/v1/bundles/{}", id_of(statement));
+        let (status, bundle) = request(&world.server.address, &path, b"").unwrap();
+        assert_eq!(status, 200);
+        bundle
+    };
+    let admitted = |bytes: &[u8]| {
+        let report = judged(bytes, &world.trust);
+        assert!(report.record.as_ref().expect("a record").is_anchored);
+        let check = report.checks.into_iter().find(|check| check.name == "admitted");
+        check.map(|check| (check.outcome, check.code)).unwrap()
+    };
+    sent.iter().for_each(|statement| drop(world.admit(statement)));
+    for statement in &sent {
+        assert_eq!(admitted(&bundle(statement)), (Outcome::Yes, "ok"));
+    }
+    let whole = bundle(&sent[2]);
+    let value = Value::read(&whole).unwrap();
+    let part = |label: i64| value.get(label).unwrap().bytes().unwrap().to_vec();
+    assert_eq!(value.get(4).unwrap().array().map(<[_]>::len), Some(2), "both causes");
+    let poorer = Bundle {
+        statement: part(1),
+        policy: part(2),
+        trust: part(3),
+        chain: Vec::new(),
+        checkpoint: value.get(5).unwrap().text().unwrap().to_owned(),
+        collateral: part(6),
+        time: UnixSeconds::new(value.get(7).unwrap().int().unwrap()),
+    };
+    assert_eq!(admitted(&poorer.encode()), (Outcome::CannotTell, "predecessors-not-shown"));
 }
