@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::held::Place;
+use super::hold::{Waited, Waiting};
 use super::queue::{Basis, Ticket};
 use super::refusals::About;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
 use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
 use crate::log::{LeafIndex, TreeSize};
-use crate::policy::{Admitted, Decision, Facts};
+use crate::policy::{Admitted, Decision};
 use crate::profile::{self, Read};
 use crate::store::{Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
@@ -46,22 +46,8 @@ pub enum Prepared {
     Held(StatementId),
 }
 
-/// A statement that is fine but for predecessors that are not logged.
-pub struct Waiting {
-    candidate: Candidate,
-    place: Place,
-    until: tokio::time::Instant,
-}
-
-impl Waiting {
-    /// The statement's name.
-    pub fn id(&self) -> StatementId {
-        self.candidate.authentic.id()
-    }
-}
-
 /// What came of asking the policy.
-enum Decided {
+pub(super) enum Decided {
     Admitted(Admitted, Basis),
     Waits(Waiting),
     /// The same statement waits already.
@@ -79,12 +65,12 @@ pub enum Recognised {
 /// An authentic statement that was read and not yet decided about.
 pub struct Candidate {
     /// Those it was authenticated under, which must also decide.
-    rules: Arc<Rules>,
-    authentic: Authentic,
+    pub(super) rules: Arc<Rules>,
+    pub(super) authentic: Authentic,
     /// The size of the log before the first look into it: whatever is logged
     /// from there on may change what was seen, and the writer sees to that.
     size: TreeSize,
-    read: Read,
+    pub(super) read: Read,
     terms: Terms,
 }
 
@@ -153,33 +139,6 @@ impl Service {
             }
             Decided::Waits(waiting) => Ok(Prepared::Waiting(Box::new(waiting))),
             Decided::Held => Ok(Prepared::Held(id)),
-        }
-    }
-
-    /// Waits until every predecessor is logged, or for as long as the policy
-    /// allows; then it is decided and takes its way.
-    pub async fn wait(&self, waiting: Waiting) -> Result<Registered, Rejected> {
-        let outcome = self.wait_out(waiting).await;
-        self.metrics.held(self.shared.held.len());
-        outcome
-    }
-
-    async fn wait_out(&self, mut waiting: Waiting) -> Result<Registered, Rejected> {
-        loop {
-            let heard = self.shared.held.listen(waiting.candidate.names());
-            let mut waited = Some((waiting.place, waiting.until));
-            match self.decide(waiting.candidate, &mut waited)? {
-                Decided::Admitted(admitted, basis) => {
-                    let ticket = self.queue.push(admitted, basis)?;
-                    // Only now, or there were a moment at which nobody has it.
-                    drop(waited);
-                    return self.finish(ticket).await;
-                }
-                Decided::Waits(again) => waiting = again,
-                Decided::Held => return Err(Fault::Busy { waiting: 1 }.into()),
-            }
-            // Past its time it is decided once more, and then for good.
-            let _late = tokio::time::timeout_at(waiting.until, heard.notified()).await;
         }
     }
 
@@ -257,17 +216,21 @@ impl Service {
 
     /// Asks the log about what the statement names, and lets the policy
     /// decide.
-    fn decide(
+    pub(super) fn decide(
         &self,
         candidate: Candidate,
-        waited: &mut Option<(Place, tokio::time::Instant)>,
+        waited: &mut Option<Waited>,
     ) -> Result<Decided, Rejected> {
         let issuer = &candidate.authentic.issuer().name;
         let facts = self.store.facts(issuer, &candidate.read.summary, &candidate.authentic.id());
         let facts = facts.map_err(Fault::from)?;
-        let candidate = match self.hold(candidate, &facts, waited) {
-            Ok(held) => return Ok(held),
-            Err(candidate) => *candidate,
+        let Candidate { rules, authentic, read, .. } = &candidate;
+        let candidate = match rules.policy.may_wait(authentic, read, &facts) {
+            None => candidate,
+            Some(pending) => match self.hold(candidate, pending, waited) {
+                Ok(held) => return Ok(held),
+                Err(candidate) => *candidate,
+            },
         };
         let Candidate { rules, authentic, size, read, terms } = candidate;
         let terms = match (&read.summary.session, facts.session) {
@@ -288,36 +251,6 @@ impl Service {
                 self.refusals.keep(&about, &refusal);
                 Err(Rejected::Refused(Box::new(refusal)))
             }
-        }
-    }
-
-    /// Lets a candidate wait if the policy would admit it but for its
-    /// predecessors, there is room, and it has not waited long enough.
-    fn hold(
-        &self,
-        candidate: Candidate,
-        facts: &Facts,
-        waited: &mut Option<(Place, tokio::time::Instant)>,
-    ) -> Result<Decided, Box<Candidate>> {
-        let Candidate { rules, authentic, read, .. } = &candidate;
-        let Some(pending) = rules.policy.may_wait(authentic, read, facts) else {
-            return Err(Box::new(candidate));
-        };
-        let (id, is_new) = (authentic.id(), waited.is_none());
-        let now = tokio::time::Instant::now();
-        let place = match waited.take() {
-            Some(waited) => Some(waited).filter(|(_, until)| *until > now),
-            None => {
-                let until = now + std::time::Duration::from_secs(pending.seconds);
-                let place = self.shared.held.place(id, pending.statements);
-                place.map(|place| (place, until))
-            }
-        };
-        self.metrics.held(self.shared.held.len());
-        match place {
-            Some((place, until)) => Ok(Decided::Waits(Waiting { candidate, place, until })),
-            None if is_new && self.shared.held.holds(&id) => Ok(Decided::Held),
-            None => Err(Box::new(candidate)),
         }
     }
 

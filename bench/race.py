@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""Races Capstan against its peers: the same statements, the same generator.
+
+    bench/race.py                      all peers in bench/peers, about ten minutes
+    bench/race.py --seconds 2 --growth 2000 --only capstan
+
+Every server runs on this machine, one at a time, on a port of its own, with the
+generator (`capstan hammer --plain`) on the same cores. Statements are Ed25519,
+because every peer takes those. Prints a table of ratios, and with --svg DIR
+draws the curves. Standard library only; peers are installed with pip into
+target/race.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from base64 import b64decode
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+WORK = HERE.parent / "target" / "race"
+IN_FLIGHT = (1, 8, 64)
+
+
+def run(*command, **options):
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, **options)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def issuer_key(keys):
+    """The raw Ed25519 key in the trust file that the generator writes, in hex."""
+    pem = (keys / "trust.toml").read_text()
+    body = pem.split("-----BEGIN PUBLIC KEY-----")[1].split("-----END")[0]
+    return b64decode("".join(body.split()))[-32:].hex()
+
+
+class Server:
+    """One log under race, in a directory of its own."""
+
+    def __init__(self, peer, capstan, keys):
+        self.peer, self.port = peer, free_port()
+        self.dir = Path(tempfile.mkdtemp(dir=WORK, prefix=peer["name"] + "-"))
+        self.url = f"http://127.0.0.1:{self.port}"
+        values = {
+            "python": peer.get("python", sys.executable),
+            "port": self.port,
+            "dir": self.dir,
+            "key": issuer_key(keys),
+            "capstan": capstan,
+        }
+        if peer["name"] == "capstan":
+            run(capstan, "init", "--data", self.dir / "log", "--name", "race.invalid", "--policy", HERE.parent / "policy/issuers.toml")
+            shutil.copy(keys / "trust.toml", self.dir / "log" / "trust.toml")
+        command = [part.format(**values) for part in peer["start"]]
+        self.log = open(self.dir / "server.log", "wb")
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, cwd=peer.get("cwd"))
+        self.wait()
+
+    def wait(self):
+        for _ in range(200):
+            if self.process.poll() is not None:
+                sys.exit(f"{self.peer['name']} ended: {(self.dir / 'server.log').read_text()[-2000:]}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        sys.exit(f"{self.peer['name']} does not listen")
+
+    def resident_mb(self):
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+    def stored_bytes(self):
+        files = (path for path in self.dir.rglob("*") if path.is_file() and path.name != "server.log")
+        return sum(path.stat().st_blocks * 512 for path in files)
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.dir)
+
+
+def hammer(capstan, keys, server, **options):
+    flags = [flag for name, value in options.items() for flag in (f"--{name.replace('_', '-')}", value)]
+    command = [capstan, "hammer", "--url", server.url, "--plain", "--keys", "ed25519", "--key-dir", keys]
+    command += ["--readers", "0", "--save", WORK / "evidence", "--json", *flags]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    try:
+        told = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        sys.exit(f"hammer said nothing about {server.peer['name']}: {done.stderr}")
+    if done.returncode:
+        told["failed"] = told.get("error", done.stderr.strip())
+    return told
+
+
+def refuses_forgeries(capstan, keys, server):
+    """Whether a statement with one flipped bit of its signature is refused."""
+    signing = next(path for path in keys.glob("*.pem"))
+    payload = WORK / "payload"
+    payload.write_text("{}")
+    sealed = WORK / "forged.cose"
+    sealed.unlink(missing_ok=True)
+    issuer = (keys / "trust.toml").read_text().split('name = "')[1].split('"')[0]
+    run(capstan, "seal", payload, "--key", signing, "--iss", issuer, "--sub", "urn:race:forged", "--content-type", "application/json", "--out", sealed)
+    forged = bytearray(sealed.read_bytes())
+    forged[-1] ^= 1
+    request = urllib.request.Request(server.url + "/entries", bytes(forged), {"content-type": "application/cose"})
+    try:
+        return urllib.request.urlopen(request, timeout=10).status >= 400
+    except urllib.error.HTTPError as refused:
+        return refused.code < 500
+
+
+def syncs(server, drive):
+    """How often the server syncs while 20 statements are registered, or None."""
+    if not shutil.which("strace"):
+        return None
+    trace = server.dir / "syncs"
+    watch = subprocess.Popen(
+        ["strace", "-f", "-p", str(server.process.pid), "-e", "trace=fsync,fdatasync,sync_file_range,msync", "-o", str(trace)],
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(0.5)
+    drive()
+    watch.terminate()
+    watch.wait()
+    return sum("sync" in line and "= 0" in line for line in trace.read_text().splitlines())
+
+
+def growth(capstan, keys, server, most, seconds):
+    """Milliseconds for one statement at growing sizes, 8 in flight."""
+    points, size, step = [], 0, 1000
+    ends = time.monotonic() + seconds
+    while size < most and time.monotonic() < ends:
+        count = min(step, most - size)
+        told = hammer(capstan, keys, server, in_flight=8, count=count, seconds=max(5, int(ends - time.monotonic())))
+        done = told["statements"]["registered"]
+        size += done
+        if not done or "failed" in told:
+            break
+        points.append((size, told["seconds"] * 1000 / done))
+        step = max(1000, size // 4)
+    return points
+
+
+def race(peer, capstan, keys, options):
+    server = Server(peer, capstan, keys)
+    found = {"name": peer["name"], "about": peer.get("about", "")}
+    try:
+        found["refuses_forgeries"] = refuses_forgeries(capstan, keys, server)
+        found["syncs_in_20"] = syncs(server, lambda: hammer(capstan, keys, server, in_flight=1, count=20))
+        for in_flight in IN_FLIGHT:
+            told = hammer(capstan, keys, server, in_flight=in_flight, seconds=options.seconds)
+            found[f"at_{in_flight}"] = {
+                "per_second": told["statements"]["per_second"],
+                "p50": told["statements"]["answer_ms"]["p50"],
+                "p99": told["statements"]["answer_ms"]["p99"],
+                "failed": told.get("failed"),
+            }
+        found["receipt_bytes"] = receipt_bytes(capstan, keys, server)
+    finally:
+        server.stop()
+    server = Server(peer, capstan, keys)
+    try:
+        found["growth"] = growth(capstan, keys, server, options.growth, options.growth_seconds)
+        size = found["growth"][-1][0] if found["growth"] else 0
+        found["resident_mb"] = server.resident_mb()
+        found["bytes_per_entry"] = server.stored_bytes() / max(1, size)
+    finally:
+        server.stop()
+    return found
+
+
+def receipt_bytes(capstan, keys, server):
+    signing = next(path for path in keys.glob("*.pem"))
+    sealed = WORK / "one.cose"
+    sealed.unlink(missing_ok=True)
+    issuer = (keys / "trust.toml").read_text().split('name = "')[1].split('"')[0]
+    run(capstan, "seal", WORK / "payload", "--key", signing, "--iss", issuer, "--sub", f"urn:race:{time.time_ns()}", "--content-type", "application/json", "--out", sealed)
+    request = urllib.request.Request(server.url + "/entries", sealed.read_bytes(), {"content-type": "application/cose", "accept": "application/cose"})
+    return len(urllib.request.urlopen(request, timeout=10).read())
+
+
+def table(results):
+    base = results[0]
+    ratio = lambda mine, other: f"{mine / other:.1f}x" if other else "-"
+    rows = [["", *[found["name"] for found in results]]]
+    for in_flight in IN_FLIGHT:
+        at = f"at_{in_flight}"
+        rows.append([f"statements/s, {in_flight} in flight", *[f"{f[at]['per_second']:.0f} ({ratio(f[at]['per_second'], base[at]['per_second'])})" for f in results]])
+        rows.append([f"p50 / p99, {in_flight} in flight", *[f"{f[at]['p50']:.2f} / {f[at]['p99']:.2f} ms" for f in results]])
+    grown = lambda f: f"{f['growth'][0][1]:.2f} to {f['growth'][-1][1]:.2f} ms at {f['growth'][-1][0]}" if f["growth"] else "-"
+    rows.append(["cost of an entry, from 1 000 entries on", *[grown(f) for f in results]])
+    rows.append(["bytes on disk per entry", *[f"{f['bytes_per_entry']:.0f}" for f in results]])
+    rows.append(["bytes of a receipt", *[str(f["receipt_bytes"]) for f in results]])
+    rows.append(["resident after growth", *[f"{f['resident_mb']:.0f} MB" for f in results]])
+    rows.append(["refuses a forged signature", *["yes" if f["refuses_forgeries"] else "NO" for f in results]])
+    rows.append(["syncs while 20 are registered one by one", *["not seen" if f["syncs_in_20"] is None else str(f["syncs_in_20"]) for f in results]])
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "|---" * len(rows[0]) + "|")
+    return "\n".join(lines)
+
+
+def svg(path, title, series, x_label, y_label):
+    """A small chart: one line for each series, both axes logarithmic."""
+    from math import log10
+
+    points = [point for _, line in series for point in line if point[1] > 0]
+    if not points:
+        return
+    (left, right), (low, high) = [(min(v), max(v)) for v in zip(*points)]
+    place = lambda v, a, b, size: 0 if a == b else (log10(v) - log10(a)) / (log10(b) - log10(a)) * size
+    x = lambda v: 70 + place(v, left, right, 460)
+    y = lambda v: 250 - place(v, low, high, 200)
+    colours = ["#1f4e8c", "#b3541e", "#4b7a3a", "#6b3d8c"]
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" font-family="sans-serif" font-size="12">', '<rect width="640" height="320" fill="#fff"/>', f'<text x="70" y="24" font-size="14">{title}</text>', '<path d="M70 50V250H530" fill="none" stroke="#888"/>']
+    for value in (left, right):
+        parts.append(f'<text x="{x(value):.0f}" y="268" text-anchor="middle">{value:g}</text>')
+    for value in (low, high):
+        parts.append(f'<text x="64" y="{y(value) + 4:.0f}" text-anchor="end">{value:.3g}</text>')
+    parts.append(f'<text x="300" y="290" text-anchor="middle">{x_label}</text><text x="70" y="44">{y_label}</text>')
+    for number, (name, line) in enumerate(series):
+        colour = colours[number % len(colours)]
+        path_data = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in line if b > 0)
+        parts.append(f'<polyline points="{path_data}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<text x="540" y="{70 + 18 * number}" fill="{colour}">{name}</text>')
+    path.write_text("\n".join([*parts, "</svg>"]) + "\n")
+
+
+def peers(only):
+    own = {"name": "capstan", "start": ["{capstan}", "serve", "--data", "{dir}/log", "--listen", "127.0.0.1:{port}"], "about": "Rust, fjall, one synced commit per batch"}
+    found = [own]
+    for path in sorted((HERE / "peers").glob("*.toml")):
+        peer = tomllib.loads(path.read_text())
+        if "pip" in peer and (not only or peer["name"] in only):
+            home = WORK / f"venv-{peer['name']}"
+            if not (home / "bin/python").exists():
+                run(sys.executable, "-m", "venv", home)
+            run(home / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *peer["pip"])
+            peer["python"] = str(home / "bin/python")
+        found.append(peer)
+    return [peer for peer in found if not only or peer["name"] in only]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--capstan", default=str(HERE.parent / "target/release/capstan"), help="the program, built for release")
+    parser.add_argument("--seconds", type=int, default=8, help="for each rate measured")
+    parser.add_argument("--growth", type=int, default=100_000, help="entries to grow to")
+    parser.add_argument("--growth-seconds", type=int, default=120, help="at most this long for each peer")
+    parser.add_argument("--only", nargs="*", default=[], help="names of peers")
+    parser.add_argument("--svg", type=Path, help="folder for the curves")
+    parser.add_argument("--json", type=Path, help="file for everything measured")
+    options = parser.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    keys = Path(tempfile.mkdtemp(dir=WORK, prefix="keys-"))
+    run(options.capstan, "hammer", "--keys", "ed25519", "--key-dir", keys, "--trust-out", keys / "trust.toml")
+    results = []
+    for peer in peers(options.only):
+        print(f"racing {peer['name']}", file=sys.stderr, flush=True)
+        results.append(race(peer, options.capstan, keys, options))
+    print(f"{os.cpu_count()} cores, generator on the same cores, {time.strftime('%Y-%m-%d')}\n")
+    print(table(results))
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    if options.svg:
+        options.svg.mkdir(parents=True, exist_ok=True)
+        svg(options.svg / "growth.svg", "cost of an entry as the log grows", [(f["name"], f["growth"]) for f in results], "entries in the log", "ms")
+        latency = [(f["name"], [(n, f[f"at_{n}"]["p50"]) for n in IN_FLIGHT]) for f in results]
+        svg(options.svg / "latency.svg", "median answer time", latency, "requests in flight", "ms")
+    shutil.rmtree(keys)
+
+
+main()
