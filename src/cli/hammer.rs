@@ -189,8 +189,10 @@ fn not_kept(
     (args, out): (&Args, &Out),
 ) -> anyhow::Result<Answer> {
     let heads: Vec<_> = lock(&run.heads).all();
-    let heads: Vec<_> =
-        heads.iter().map(|head| json!({ "size": head.size, "root": head.root.to_string() })).collect();
+    let heads: Vec<_> = heads
+        .iter()
+        .map(|head| json!({ "size": head.size, "root": head.root.to_string() }))
+        .collect();
     let keys: Vec<_> = run.keys.iter().map(|key| key.id().to_string()).collect();
     let url = run.client.base().to_string();
     let about = json!({ "url": url, "seed": run.plan.seed, "log_keys": keys, "heads": heads });

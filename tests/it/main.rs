@@ -48,6 +48,9 @@ mod actions;
 /// SIGKILL, SIGTERM and restored copies of a real process.
 mod crash;
 
+/// `capstan hammer` against sound and lying logs.
+mod hammer;
+
 /// A real process with a real socket, for the others.
 mod live;
 

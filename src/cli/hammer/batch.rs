@@ -30,7 +30,7 @@ pub(super) async fn send(
         if reply.status != 200 {
             return Err(unexpected("a sequence of answers", &reply).into());
         }
-        let answers = answers(&reply, (all.len(), began))?;
+        let answers = answers(&reply, (all.len(), began.elapsed()))?;
         let mut again = Vec::new();
         for (sent, answer) in all.into_iter().zip(answers) {
             match answer.status {
@@ -54,7 +54,7 @@ pub(super) async fn send(
 }
 
 /// One `[status, receipt / problem / null]` for each statement.
-fn answers(reply: &Reply, (wanted, began): (usize, Instant)) -> Result<Vec<Answer>, Broken> {
+fn answers(reply: &Reply, (wanted, took): (usize, Duration)) -> Result<Vec<Answer>, Broken> {
     let wrong = |what: String| {
         Broken::new(Promise::Answers, format!("the answer to a batch {what}"))
             .with("answer.bin", &reply.body)
@@ -76,7 +76,7 @@ fn answers(reply: &Reply, (wanted, began): (usize, Instant)) -> Result<Vec<Answe
             location: None,
             body: bytes.to_vec(),
             problem: format!("status {status} {title}: {detail}"),
-            began,
+            took,
         })
     };
     let read: Option<Vec<Answer>> = items.iter().map(one).collect();

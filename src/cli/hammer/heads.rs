@@ -54,11 +54,13 @@ impl Seen {
     }
 
     /// The head of a checkpoint or of a consistency receipt.
-    pub(super) fn new(
-        (size, root): (u64, Digest),
-        (name, bytes): (&'static str, &[u8]),
-    ) -> Self {
+    pub(super) fn new((size, root): (u64, Digest), (name, bytes): (&'static str, &[u8])) -> Self {
         Self { size, root, time: None, name, bytes: bytes.into() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn signed_at(self, time: UnixSeconds) -> Self {
+        Self { time: Some(time), ..self }
     }
 
     fn told(&self) -> String {
@@ -87,15 +89,8 @@ impl Heads {
             }
             return Ok(());
         }
-        let older = self.by_size.range(..head.size).rev().find(|(_, seen)| seen.time.is_some());
-        let newer = self.by_size.range(head.size..).find(|(_, seen)| seen.time.is_some());
-        if let Some((_, older)) = older.filter(|(_, older)| older.time > head.time)
-            && head.time.is_some()
-        {
-            return Err(backwards(older, &head));
-        }
-        if let Some((_, newer)) = newer.filter(|(_, newer)| newer.time < head.time) {
-            return Err(backwards(&head, newer));
+        if head.time.is_some() {
+            self.in_order(&head)?;
         }
         self.by_size.insert(head.size, head);
         self.count += 1;
@@ -109,6 +104,20 @@ impl Heads {
         Ok(())
     }
 
+    /// The heads before and after it were not signed after and before it.
+    fn in_order(&self, head: &Seen) -> Result<(), Broken> {
+        let timed = |(_, seen): &(&u64, &Seen)| seen.time.is_some();
+        let older = self.by_size.range(..head.size).rev().find(timed);
+        if let Some((_, older)) = older.filter(|(_, older)| older.time > head.time) {
+            return Err(backwards(older, head));
+        }
+        let newer = self.by_size.range(head.size..).find(timed);
+        match newer.filter(|(_, newer)| newer.time < head.time) {
+            Some((_, newer)) => Err(backwards(head, newer)),
+            None => Ok(()),
+        }
+    }
+
     /// The newest checkpoint before a question is asked.
     pub(super) fn published(&self) -> u64 {
         self.published
@@ -117,7 +126,8 @@ impl Heads {
     /// Takes a checkpoint that was asked for when `before` was the newest.
     pub(super) fn saw_checkpoint(&mut self, head: Seen, before: u64) -> Result<(), Broken> {
         if head.size < before {
-            let what = format!("a checkpoint of {before} leaves was followed by one of {}", head.size);
+            let what =
+                format!("a checkpoint of {before} leaves was followed by one of {}", head.size);
             let older = self.by_size.get(&before).cloned();
             let broken = Broken::new(Promise::OnlyGrows, what);
             return Err(match older {

@@ -108,13 +108,9 @@ impl Acknowledged {
         if self.index == index {
             return Ok(());
         }
-        let shown = |index: Option<u64>| index.map_or("nowhere".to_owned(), |i| format!("leaf {i}"));
-        let what = format!(
-            "{} was {} and is {}",
-            self.item.id,
-            shown(self.index),
-            shown(index)
-        );
+        let shown =
+            |index: Option<u64>| index.map_or("nowhere".to_owned(), |i| format!("leaf {i}"));
+        let what = format!("{} was {} and is {}", self.item.id, shown(self.index), shown(index));
         let broken = self.evidence(Broken::new(Promise::OnePlace, what));
         Err(broken.with("second-receipt.cose", receipt))
     }

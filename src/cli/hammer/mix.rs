@@ -69,8 +69,7 @@ impl FromStr for Mix {
             let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
             let kind = kind.ok_or_else(|| unknown(name))?;
             let weight = weight.parse().ok().filter(|weight| *weight <= WEIGHT_MAX);
-            let weight =
-                weight.ok_or_else(|| format!("{part}: a weight is 0 to {WEIGHT_MAX}"))?;
+            let weight = weight.ok_or_else(|| format!("{part}: a weight is 0 to {WEIGHT_MAX}"))?;
             if mix.iter().any(|(own, _)| *own == kind) {
                 return Err(format!("{name} is there twice"));
             }

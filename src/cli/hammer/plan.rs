@@ -16,10 +16,8 @@ const SECONDS: u64 = 10;
 const OFTEN: u32 = 5;
 
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example: capstan hammer --url http://127.0.0.1:8787 --dev --seconds 5\n\n\
-                  The first broken promise ends the run with exit code 1, and its evidence is saved."
-)]
+#[command(after_help = "Example: capstan hammer --url http://127.0.0.1:8787 --dev --seconds 5\n\n\
+                  The first broken promise ends the run with exit code 1, and its evidence is saved.")]
 pub(in crate::cli) struct Args {
     /// Address of the log
     #[arg(long, required_unless_present = "trust_out")]

@@ -176,7 +176,8 @@ impl Run {
     }
 
     pub(super) async fn pause(&self, pause: Duration, ends: bool) {
-        let left = self.ends().filter(|_| ends).map(|e| e.saturating_duration_since(Instant::now()));
+        let left =
+            self.ends().filter(|_| ends).map(|e| e.saturating_duration_since(Instant::now()));
         tokio::time::sleep(left.map_or(pause, |left| pause.min(left))).await;
     }
 

@@ -15,6 +15,7 @@ use crate::profile::{self, Severity};
 use crate::service::now;
 use crate::trust::TrustAnchors;
 use crate::wire::digest::Digest;
+use crate::wire::time::UnixSeconds;
 
 const ALL: [KeyKind; 3] = [KeyKind::Es256, KeyKind::Ed25519, KeyKind::X5chain];
 
@@ -100,6 +101,20 @@ fn two_roots_of_one_size_and_shrinking_checkpoints_are_seen() {
     let pairs = (0..100).filter_map(|_| heads.pair(&mut random));
     let pairs: BTreeSet<(u64, u64)> = pairs.map(|(a, b)| (a.size, b.size)).collect();
     assert_eq!(pairs, [(3, 5), (3, 9), (5, 9)].into());
+}
+
+#[test]
+fn the_time_of_heads_goes_on() {
+    let at = |size, time| head(size, &size.to_string()).signed_at(UnixSeconds::new(time));
+    let mut heads = Heads::default();
+    heads.saw(at(5, 100)).unwrap();
+    heads.saw(head(6, "6")).unwrap();
+    heads.saw(at(9, 100)).unwrap();
+    for (size, time) in [(3, 101), (7, 99), (10, 99)] {
+        let broken = heads.saw(at(size, time)).unwrap_err();
+        assert_eq!(broken.promise, Promise::TimeGoesOn, "{size} at {time}");
+    }
+    heads.saw(at(7, 100)).unwrap();
 }
 
 #[test]

@@ -56,10 +56,8 @@ impl Tree {
         if root == head.root {
             return Ok(());
         }
-        let what = format!(
-            "the leaves in the tiles give root {root} at {size}, signed was {}",
-            head.root
-        );
+        let what =
+            format!("the leaves in the tiles give root {root} at {size}, signed was {}", head.root);
         let broken = Broken::new(Promise::TilesMatch, what).with(head.name, &head.bytes);
         Err(broken.with("leaves.bin", self.leaves(head.size)).into())
     }
@@ -126,7 +124,11 @@ async fn bundle(run: &Run, tile: TileId) -> anyhow::Result<Vec<Digest>> {
 async fn fetch(run: &Run, path: &str) -> anyhow::Result<Vec<u8>> {
     let reply = run.get(path, BYTES).await?;
     run.counts.tiles_read.add();
-    if reply.status == 200 { Ok(reply.body) } else { Err(super::writer::unexpected(path, &reply).into()) }
+    if reply.status == 200 {
+        Ok(reply.body)
+    } else {
+        Err(super::writer::unexpected(path, &reply).into())
+    }
 }
 
 fn unreadable(path: &str, body: &[u8], error: &crate::log::Error) -> Broken {

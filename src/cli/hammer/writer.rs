@@ -28,7 +28,11 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(generator: Generator, run: (u64, u16), (refusals, is_batch): (u32, bool)) -> Self {
+    pub(super) fn new(
+        generator: Generator,
+        run: (u64, u16),
+        (refusals, is_batch): (u32, bool),
+    ) -> Self {
         let random = Random::for_worker(!run.0, run.1.into());
         Self { generator, random, refusals, is_batch, ready: VecDeque::new() }
     }
@@ -69,7 +73,8 @@ pub(super) struct Answer {
     /// The answer as it came, and in words.
     pub(super) body: Vec<u8>,
     pub(super) problem: String,
-    pub(super) began: Instant,
+    /// From sending it to this answer, without earlier tries.
+    pub(super) took: Duration,
 }
 
 /// Writes until the run is over or a promise is broken.
@@ -114,10 +119,12 @@ async fn post(run: &Run, item: &Item) -> anyhow::Result<Option<Answer>> {
         let answer = |reply: Reply, receipt| {
             let problem = reply.problem().what;
             let status = reply.status;
-            Some(Answer { status, receipt, location, body: reply.body, problem, began })
+            let took = began.elapsed();
+            Some(Answer { status, receipt, location, body: reply.body, problem, took })
         };
         let waits = matches!(reply.status, 202 | 302 | 303);
-        if !waits && !matches!(reply.status, 200 | 201) {
+        let is_final = item.damage.is_some() || !matches!(reply.status, 200 | 201);
+        if !waits && is_final {
             return Ok(answer(reply, None));
         }
         if let Some(receipt) = wait::receipt_in(&reply.body).filter(|_| !waits) {
@@ -127,6 +134,10 @@ async fn post(run: &Run, item: &Item) -> anyhow::Result<Option<Answer>> {
         match poll(run, &reply).await? {
             Polled::Receipt(receipt) => return Ok(answer(reply, Some(receipt))),
             Polled::OutOfTime => return Ok(None),
+            // A log that looks at statements later has refused it then.
+            Polled::Forgotten if item.damage.is_some() => {
+                return Ok(answer(Reply { status: 404, ..reply }, None));
+            }
             // Taken, but not kept: nothing was promised yet, and it is sent
             // again.
             Polled::Forgotten => {}
@@ -143,7 +154,7 @@ enum Polled {
 async fn poll(run: &Run, first: &Reply) -> anyhow::Result<Polled> {
     let mut place = first.location.clone();
     loop {
-        let missing = || Stop::failed("no-location", "the log names no Location to ask at");
+        let missing = || unexpected("a Location to ask at", first);
         let url = run.place(place.as_deref().ok_or_else(missing)?)?;
         let asked = run.ask(&url, Ask { accept: COSE, body: None, ends: true }).await?;
         let Some((reply, _)) = asked else { return Ok(Polled::OutOfTime) };
@@ -175,7 +186,6 @@ pub(super) fn judge(
     answer: Answer,
     (due, memo): (Instant, &mut Memo),
 ) -> anyhow::Result<()> {
-    let took = answer.began.elapsed();
     let Sent { item, known } = sent;
     let is_refusal = (400..500).contains(&answer.status);
     if let Some(damage) = item.damage {
@@ -191,7 +201,7 @@ pub(super) fn judge(
         return Err(not_taken(run, &item, &answer, (known.is_some(), is_refusal)));
     };
     let index = run.verified(&item, receipt, memo)?;
-    run.counts.took(took, due.elapsed());
+    run.counts.took(answer.took, due.elapsed());
     match known {
         Some(known) => {
             known.same_place(index, receipt)?;
