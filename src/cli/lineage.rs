@@ -36,8 +36,8 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     };
     out.answer(&found, &text)?;
     let is_whole = ["limit", "missing"].iter().all(|name| {
-        let said = &found[*name];
-        said.is_null() || said.as_array().is_some_and(Vec::is_empty)
+        let said = found.get(*name).filter(|said| !said.is_null());
+        said.is_none_or(|said| said.as_array().is_some_and(Vec::is_empty))
     });
     Ok(if args.prov || is_whole { Answer::Yes } else { Answer::CannotTell })
 }

@@ -41,7 +41,8 @@ struct Item {
 /// What later statements have to know about this one.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
-    /// The log knows it, or never will.
+    /// The log knows it, or never will, or it waits for what it names: then
+    /// it is no more known than if it had not been sent.
     Decided,
     /// It may be logged later: whatever rests on it cannot be decided now.
     Open,
@@ -124,11 +125,13 @@ async fn register_chunk(app: &App, chunk: Vec<Item>, request_id: &str) -> Vec<u8
 
 async fn answer(app: &App, item: Item) -> Result<Answer, Problem> {
     let Item { started, recognised, after, done } = item;
-    let outcome = match enqueue(app, recognised, after).await {
+    let prepared = enqueue(app, recognised, after).await;
+    let waits = matches!(prepared, Ok(Prepared::Waiting(_) | Prepared::Held(_)));
+    let outcome = match prepared {
         Ok(prepared) => finished(app, prepared).await,
         Err(rejected) => Err(rejected),
     };
-    if matches!(outcome, Ok(Answer::Pending(_)) | Err(Rejected::Fault(_))) {
+    if !waits && matches!(outcome, Ok(Answer::Pending(_)) | Err(Rejected::Fault(_))) {
         done.send_replace(Fate::Open);
     }
     drop(done);

@@ -113,6 +113,7 @@ pub(super) async fn finished(app: &App, prepared: Prepared) -> Result<Answer, Re
     let ticket = match prepared {
         Prepared::Known(registered) => return Ok(Answer::Registered(registered)),
         Prepared::Queued(ticket) => ticket,
+        Prepared::Held(id) => return Ok(Answer::Pending(id)),
         Prepared::Waiting(waiting) => {
             let (id, service) = (waiting.id(), app.service.clone());
             go_on(id, async move { service.wait(*waiting).await });

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::{Entry, Fault, Service};
+use crate::envelope::SignedStatement;
 use crate::log::{LeafIndex, TreeSize};
-use crate::profile::Control;
+use crate::profile::{self, Control, Span, Summary};
 use crate::store::{Error, Field, Query};
 use crate::verify::Bundle;
 
 /// Records of one chain that travel along.
 const CHAIN_MAX: usize = 200;
+/// Statements of a session among which the one before is looked for.
+const SESSION_MAX: usize = 64;
 
 impl Service {
     /// The bundle of an entry.
@@ -53,28 +56,53 @@ impl Service {
         Err(Error::StatementMissing { index }.into())
     }
 
-    /// The records that the entry builds on, oldest first: its chain of
-    /// parents, its direct predecessors, what is logged of its session.
+    /// The records that the entry's chain leads back to, those it names as its
+    /// predecessors and the one its session goes on from, oldest first.
     fn chain_before(&self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
-        let before = TreeSize::new(entry.index.get());
-        let summary = self.told(entry.index)?.summary;
-        let mut chain = BTreeSet::new();
-        for id in summary.predecessors.iter().take(CHAIN_MAX) {
-            chain.extend(self.store.having((Field::RecordId, id), before, 1)?);
+        let mut found = BTreeSet::new();
+        let mut at = entry.index;
+        while found.len() < CHAIN_MAX {
+            let Some(parent) = self.summary_at(at)?.parent else { break };
+            let Some(index) = self.first_before(&parent.record_id, at)? else { break };
+            found.insert(index);
+            at = index;
         }
-        if let Some(span) = &summary.session {
-            chain.extend(self.store.having((Field::Session, &span.session), before, CHAIN_MAX)?);
+        let own = self.summary_at(entry.index)?;
+        for id in own.predecessors.iter().take(CHAIN_MAX) {
+            found.extend(self.first_before(id, entry.index)?);
         }
-        let mut next = summary.parent.map(|parent| (parent.record_id, before));
-        for _ in 0..CHAIN_MAX {
-            let Some((id, before)) = next else { break };
-            let Some(found) = self.store.having((Field::RecordId, &id), before, 1)?.pop() else {
-                break;
-            };
-            chain.insert(found);
-            let parent = self.told(found)?.summary.parent;
-            next = parent.map(|parent| (parent.record_id, TreeSize::new(found.get())));
+        if let Some(span) = &own.session {
+            found.extend(self.session_before(span, entry.index)?);
         }
-        chain.into_iter().map(|index| self.transparent_at(index)).collect()
+        found.into_iter().map(|index| self.transparent_at(index)).collect()
+    }
+
+    fn summary_at(&self, index: LeafIndex) -> Result<Summary, Fault> {
+        let canonical = self.stored(index)?.canonical;
+        let damaged = |_| Error::StatementDamaged { index };
+        let statement = SignedStatement::parse_any_size(canonical).map_err(damaged)?;
+        let payload = statement.payload().unwrap_or_default();
+        Ok(profile::read_payload(statement.header(), payload).summary)
+    }
+
+    /// The first statement with a record id, if it stands before an index.
+    fn first_before(&self, id: &str, index: LeafIndex) -> Result<Option<LeafIndex>, Fault> {
+        let bound = TreeSize::new(index.get());
+        Ok(self.store.having((Field::RecordId, id), bound, 1)?.first().copied())
+    }
+
+    /// The statement that a batch goes on from or repeats; of a batch that
+    /// does neither, the last one of its session.
+    fn session_before(&self, span: &Span, index: LeafIndex) -> Result<Option<LeafIndex>, Fault> {
+        let fields = vec![(Field::Session, span.session.clone())];
+        let query = Query { fields, limit: SESSION_MAX, ..Query::default() };
+        let found = self.store.search(&query, TreeSize::new(index.get()))?.found;
+        for index in &found {
+            let ends = self.summary_at(*index)?.session.map(|earlier| earlier.head);
+            if ends.is_some_and(|end| end == span.previous || end == span.head) {
+                return Ok(Some(*index));
+            }
+        }
+        Ok(found.first().copied())
     }
 }

@@ -203,10 +203,20 @@ impl Queue {
     }
 }
 
-/// How long the writer waits for company after a batch that had some. One
-/// head costs a signature, its verification and a sync, about 0.2 ms: on a
-/// fast disk batches of three would spend more on heads than on statements.
-const LINGER: std::time::Duration = std::time::Duration::from_millis(1);
+/// How long the writer waits for company after a batch of some size. One head
+/// costs a signature, its verification and a sync, about 0.2 ms: on a fast
+/// disk batches of three would spend more on heads than on statements. Where
+/// there was a crowd, a wait of this length is not what its members wait for.
+fn linger(batch: usize) -> Option<std::time::Duration> {
+    let milliseconds = match batch {
+        0 | 1 => return None,
+        2..CROWD => 1,
+        CROWD.. => 3,
+    };
+    Some(std::time::Duration::from_millis(milliseconds))
+}
+
+const CROWD: usize = 64;
 
 /// The receiving side.
 struct Thread {
@@ -220,10 +230,10 @@ struct Thread {
 
 impl Thread {
     fn run(mut self) {
-        let mut crowded = false;
+        let mut last = 0;
         while let Some(first) = self.receiver.blocking_recv() {
-            if crowded {
-                std::thread::sleep(LINGER);
+            if let Some(time) = linger(last) {
+                std::thread::sleep(time);
             }
             let mut batch = Vec::new();
             let mut next = Some(first);
@@ -239,7 +249,7 @@ impl Thread {
                     next = self.receiver.try_recv().ok();
                 }
             }
-            crowded = batch.len() > 1;
+            last = batch.len();
             self.commit(batch);
         }
     }

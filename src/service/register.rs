@@ -42,6 +42,8 @@ pub enum Prepared {
     Queued(Ticket),
     /// It waits for records it names.
     Waiting(Box<Waiting>),
+    /// It was sent before and waits for records it names.
+    Held(StatementId),
 }
 
 /// A statement that is fine but for predecessors that are not logged.
@@ -62,6 +64,8 @@ impl Waiting {
 enum Decided {
     Admitted(Admitted, Basis),
     Waits(Waiting),
+    /// The same statement waits already.
+    Held,
 }
 
 /// How far a statement comes by itself, without a word of the log before it.
@@ -109,6 +113,7 @@ impl Service {
             Prepared::Known(registered) => Ok(*registered),
             Prepared::Queued(ticket) => self.finish(ticket).await,
             Prepared::Waiting(waiting) => self.wait(*waiting).await,
+            Prepared::Held(_) => Err(Fault::Busy { waiting: self.shared.held.len() }.into()),
         }
     }
 
@@ -141,18 +146,25 @@ impl Service {
     /// Decides by what the log says now, and puts what is admitted in the
     /// queue.
     pub fn enqueue(&self, candidate: Candidate) -> Result<Prepared, Rejected> {
+        let id = candidate.authentic.id();
         match self.decide(candidate, &mut None)? {
             Decided::Admitted(admitted, basis) => {
                 Ok(Prepared::Queued(self.queue.push(admitted, basis)?))
             }
             Decided::Waits(waiting) => Ok(Prepared::Waiting(Box::new(waiting))),
+            Decided::Held => Ok(Prepared::Held(id)),
         }
     }
 
     /// Waits until every predecessor is logged, or for as long as the policy
     /// allows; then it is decided and takes its way.
     pub async fn wait(&self, waiting: Waiting) -> Result<Registered, Rejected> {
-        let mut waiting = waiting;
+        let outcome = self.wait_out(waiting).await;
+        self.metrics.held(self.shared.held.len());
+        outcome
+    }
+
+    async fn wait_out(&self, mut waiting: Waiting) -> Result<Registered, Rejected> {
         loop {
             let heard = self.shared.held.listen(waiting.candidate.names());
             let mut waited = Some((waiting.place, waiting.until));
@@ -164,6 +176,7 @@ impl Service {
                     return self.finish(ticket).await;
                 }
                 Decided::Waits(again) => waiting = again,
+                Decided::Held => return Err(Fault::Busy { waiting: 1 }.into()),
             }
             // Past its time it is decided once more, and then for good.
             let _late = tokio::time::timeout_at(waiting.until, heard.notified()).await;
@@ -193,6 +206,7 @@ impl Service {
                         continue;
                     }
                     Decided::Waits(waiting) => return Box::pin(self.wait(waiting)).await,
+                    Decided::Held => return Err(Fault::Busy { waiting: 1 }.into()),
                 }
             };
             let entry = Entry { id: ticket.id(), index: placed.index };
@@ -252,7 +266,7 @@ impl Service {
         let facts = self.store.facts(issuer, &candidate.read.summary, &candidate.authentic.id());
         let facts = facts.map_err(Fault::from)?;
         let candidate = match self.hold(candidate, &facts, waited) {
-            Ok(waiting) => return Ok(Decided::Waits(waiting)),
+            Ok(held) => return Ok(held),
             Err(candidate) => *candidate,
         };
         let Candidate { rules, authentic, size, read, terms } = candidate;
@@ -284,23 +298,25 @@ impl Service {
         candidate: Candidate,
         facts: &Facts,
         waited: &mut Option<(Place, tokio::time::Instant)>,
-    ) -> Result<Waiting, Box<Candidate>> {
+    ) -> Result<Decided, Box<Candidate>> {
         let Candidate { rules, authentic, read, .. } = &candidate;
         let Some(pending) = rules.policy.may_wait(authentic, read, facts) else {
             return Err(Box::new(candidate));
         };
+        let (id, is_new) = (authentic.id(), waited.is_none());
         let now = tokio::time::Instant::now();
         let place = match waited.take() {
             Some(waited) => Some(waited).filter(|(_, until)| *until > now),
             None => {
                 let until = now + std::time::Duration::from_secs(pending.seconds);
-                let place = self.shared.held.place(authentic.id(), pending.statements);
+                let place = self.shared.held.place(id, pending.statements);
                 place.map(|place| (place, until))
             }
         };
         self.metrics.held(self.shared.held.len());
         match place {
-            Some((place, until)) => Ok(Waiting { candidate, place, until }),
+            Some((place, until)) => Ok(Decided::Waits(Waiting { candidate, place, until })),
+            None if is_new && self.shared.held.holds(&id) => Ok(Decided::Held),
             None => Err(Box::new(candidate)),
         }
     }

@@ -32,6 +32,12 @@ const CACHE_BYTES: u64 = 32 * 1024 * 1024;
 /// 1024 tiles of 8 KiB: the upper levels of any tree, and the recent past.
 const TILES_CACHED: usize = 1024;
 
+/// Some 6 MB.
+const TERMS_CACHED: usize = 65_536;
+/// The index has many small rows; the larger its memtable, the less often
+/// they are merged.
+const INDEX_MEMTABLE_BYTES: u64 = 24 * 1024 * 1024;
+
 /// Typed access to the keyspaces.
 pub struct Engine {
     database: Database,
@@ -41,6 +47,8 @@ pub struct Engine {
     meta: Keyspace,
     index: Keyspace,
     tile_cache: Cache<TileId, Arc<[u8]>>,
+    /// Terms that some statement has: those asked for are mostly young.
+    known: Cache<Term, ()>,
 }
 
 impl Engine {
@@ -51,7 +59,8 @@ impl Engine {
             .worker_threads(1)
             .open()?;
         let keyspace = |name: &str| {
-            let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
+            let bytes = if name == "index" { INDEX_MEMTABLE_BYTES } else { MEMTABLE_BYTES };
+            let options = || KeyspaceCreateOptions::default().max_memtable_size(bytes);
             database.keyspace(name, options)
         };
         Ok(Self {
@@ -62,6 +71,7 @@ impl Engine {
             index: keyspace("index")?,
             database,
             tile_cache: Cache::new(TILES_CACHED),
+            known: Cache::new(TERMS_CACHED),
         })
     }
 
@@ -140,6 +150,9 @@ impl Engine {
         }
         batch.insert(&self.meta, "head", commit.head.encode());
         batch.commit()?;
+        for term in commit.entries.iter().flat_map(|entry| entry.terms.asked_for()) {
+            self.known.insert(term.clone(), ());
+        }
         Ok(())
     }
 }
@@ -161,6 +174,7 @@ impl Engine {
     /// Empties the index. The marker goes first, and for good: an index that
     /// was half emptied is never taken for a whole one.
     pub(super) fn clear_index(&self) -> Result<(), Error> {
+        self.known.clear();
         self.index.remove(index::MARKER)?;
         self.database.persist(PersistMode::SyncData)?;
         Ok(self.index.clear()?)
@@ -182,7 +196,14 @@ impl Engine {
 
     /// Whether any statement has the term; only for terms that are asked for.
     pub(super) fn knows(&self, term: &Term) -> Result<bool, Error> {
-        Ok(self.index.contains_key(term.presence())?)
+        if self.known.get(term).is_some() {
+            return Ok(true);
+        }
+        let is_known = self.index.contains_key(term.presence())?;
+        if is_known {
+            self.known.insert(term.clone(), ());
+        }
+        Ok(is_known)
     }
 
     /// Where a session ends.

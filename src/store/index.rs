@@ -271,6 +271,11 @@ impl Terms {
         self.all.iter().filter(|term| term.is_asked_for() || term.is_of(Field::Session))
     }
 
+    /// Those whose absence is asked for.
+    pub(super) fn asked_for(&self) -> impl Iterator<Item = &Term> {
+        self.all.iter().filter(|term| term.is_asked_for())
+    }
+
     /// One by one.
     pub fn iter(&self) -> impl Iterator<Item = &Term> {
         self.all.iter()

@@ -167,11 +167,14 @@ impl Store {
     /// What the log says about a statement that is not in it yet, or that
     /// stands in it: then what the log before it says.
     pub fn facts(&self, issuer: &str, summary: &Summary, id: &StatementId) -> Result<Facts, Error> {
-        if fact_terms(issuer, summary).next().is_none() {
-            return Ok(Facts::default());
+        let before = |bound| Facts::look_up(issuer, summary, &Before { store: self, bound });
+        let facts = before(u64::MAX)?;
+        // A record that is logged is known by its own id: most need no second
+        // look.
+        if summary.record_id.is_some() && !facts.record_id_known {
+            return Ok(facts);
         }
-        let before = self.find(id)?.map_or(u64::MAX, LeafIndex::get);
-        Facts::look_up(issuer, summary, &Before { store: self, bound: before })
+        self.find(id)?.map_or(Ok(facts), |place| before(place.get()))
     }
 
     /// Throws the index away and makes it again from the statements.

@@ -11,7 +11,6 @@ use crate::checkpoint::SignedCheckpoint;
 use crate::envelope::{ContentType, Resolved, SignedStatement};
 use crate::key::PublicKey;
 use crate::policy::{Decision, Facts, Memory, Policy};
-use crate::profile::cra::trace::Continuity::{Extends, New, Repeats};
 use crate::profile::{self, Control};
 use crate::receipt::{Proofs, Receipt, attached};
 use crate::trust::TrustAnchors;
@@ -29,7 +28,8 @@ pub struct Bundle {
     pub policy: Vec<u8>,
     /// The trust entry in force at its turn.
     pub trust: Vec<u8>,
-    /// The records its chain leads back to, oldest first.
+    /// The records its chain leads back to, its predecessors, and the batch
+    /// its session goes on from, oldest first.
     pub chain: Vec<Vec<u8>>,
     /// A checkpoint that covers all of them.
     pub checkpoint: String,
@@ -207,10 +207,13 @@ fn admitted(
     let read = profile::read(&authentic);
     let issuer = &authentic.issuer().name;
     let Ok(facts) = Facts::look_up(issuer, &read.summary, &remember(earlier));
-    let is_told = matches!(facts.session, None | Some(New | Extends | Repeats));
-    if !is_told {
-        let detail = "what was logged of its session before is not in the bundle".to_owned();
-        return Check::cannot_tell("admitted", "session-outside", detail);
+    let with_all = Facts { predecessors_known: Some(true), ..facts };
+    if facts.predecessors_known == Some(false)
+        && !policy.admits(&authentic, &read, &facts)
+        && policy.admits(&authentic, &read, &with_all)
+    {
+        let detail = "the policy asks for predecessors that the bundle does not show".to_owned();
+        return Check::cannot_tell("admitted", "predecessors-not-shown", detail);
     }
     match policy.decide(authentic, &read, &facts) {
         Decision::Admit(_) => {

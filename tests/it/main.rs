@@ -45,6 +45,9 @@ mod tls;
 /// What agents did, each ending registered over HTTP and proven offline.
 mod actions;
 
+/// Records of every profile, registered over HTTP, linked and proven offline.
+mod records;
+
 /// SIGKILL, SIGTERM and restored copies of a real process.
 mod crash;
 

@@ -8,6 +8,7 @@ pub const CODES: &[&str] = &[
     "pca_capability_repeated",
     "pca_digest_malformed",
     "pca_digest_mismatch",
+    "pca_findings_left_out",
     "pca_issuer_not_planner",
     "pca_limit_exceeded",
     "pca_member_missing",

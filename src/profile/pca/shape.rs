@@ -7,6 +7,10 @@ use crate::wire::digest::Digest;
 use crate::wire::jcs::Suite;
 use crate::wire::json::{Json, pointer_token};
 
+/// Findings that are listed. Beyond them only the first of each code is, so
+/// that a small document does not have a large report.
+const FINDINGS_MAX: usize = 100;
+
 /// What was noticed so far.
 #[derive(Default)]
 pub(super) struct Shape {
@@ -16,6 +20,8 @@ pub(super) struct Shape {
 /// Numbers of the steps of the protocol (8) that findings belong to.
 const READING: u8 = 1;
 const TIME: u8 = 3;
+
+const LEFT_OUT: &str = "pca_findings_left_out";
 
 impl Shape {
     /// Reads strictly; null and a finding for bytes that are no JSON.
@@ -31,7 +37,7 @@ impl Shape {
 
     pub(super) fn error(&mut self, code: &'static str, at: &str, detail: impl Into<String>) {
         let place = (at, detail);
-        self.findings.push(Finding::of_check(READING, Severity::Error, code, place));
+        self.list(Finding::of_check(READING, Severity::Error, code, place));
     }
 
     pub(super) fn note(
@@ -41,7 +47,17 @@ impl Shape {
         at: &str,
         detail: impl Into<String>,
     ) {
-        self.findings.push(Finding::new(severity, code, at, detail));
+        self.list(Finding::new(severity, code, at, detail));
+    }
+
+    fn list(&mut self, finding: Finding) {
+        let is_listed = |code| self.findings.iter().any(|f| f.code == code);
+        if self.findings.len() < FINDINGS_MAX || !is_listed(finding.code) {
+            self.findings.push(finding);
+        } else if !is_listed(LEFT_OUT) {
+            let detail = "there is more to find, which is not listed";
+            self.findings.push(Finding::new(Severity::Info, LEFT_OUT, "", detail));
+        }
     }
 
     /// Whether it is an object; which members lack, and which are not known.
@@ -145,7 +161,7 @@ impl Shape {
     }
 
     fn time_error(&mut self, code: &'static str, at: &str, detail: &str) {
-        self.findings.push(Finding::of_check(TIME, Severity::Error, code, (at, detail)));
+        self.list(Finding::of_check(TIME, Severity::Error, code, (at, detail)));
     }
 
     pub(super) fn window(&mut self, value: &Json) -> Option<Window> {

@@ -47,6 +47,17 @@ fn bad_texts() {
 }
 
 #[test]
+fn a_small_document_has_no_large_report() {
+    let many = format!("[{}1]", "1,".repeat(STEPS_MAX));
+    let found = PcaCertificateRecord::of(certificate(&[("steps", &many)]));
+    let codes: Vec<_> = found.findings().iter().map(|f| f.code).collect();
+    for code in ["pca_limit_exceeded", "pca_not_an_object", "pca_findings_left_out"] {
+        assert!(codes.contains(&code), "{code} in {codes:?}");
+    }
+    assert!(codes.len() < 110, "{}", codes.len());
+}
+
+#[test]
 fn every_member_of_every_type() {
     let values = ["null", "true", "-1", "1.5", "1e999", "\"\"", "\"x\"", "[]", "{}", "[[{}]]"];
     let names: Vec<String> =

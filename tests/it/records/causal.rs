@@ -1,0 +1,194 @@
+//! Causal records: predecessors, names used twice, lineage, what never
+//! happened; and the nonces of plan certificates.
+
+use std::collections::BTreeSet;
+
+use capstan::profile::{pacr, pca};
+use serde_json::{Value, json};
+
+use super::{AGENT, KEEP, OTHER, STRICT, World, causal, certificate, codes, id_of, indices, name};
+
+#[test]
+fn a_cause_is_logged_before_its_effect() {
+    let world = World::new(STRICT);
+    let effect = world.causal(&name(2), &[&name(1)]);
+    let why = world.refused(&effect);
+    assert!(why.contains("predecessors is unknown, the policy wants none or known"), "{why}");
+    world.admit(&world.causal(&name(1), &[]));
+    world.admit(&effect);
+    let half = world.causal(&name(3), &[&name(1), &name(9)]);
+    assert!(world.refused(&half).contains("predecessors is unknown"), "one of two is not enough");
+}
+
+#[test]
+fn a_record_is_not_its_own_cause() {
+    let own = name(7);
+    let mut record: Value = serde_json::from_slice(&causal(&own, &[], json!({}))).unwrap();
+    record["predecessors"] = json!([own]);
+    let record = record.to_string();
+    let strict = World::new(STRICT);
+    let statement = |world: &World| world.seal(AGENT, (pacr::JSON_CONTENT_TYPE, record.as_bytes()));
+    assert!(strict.refused(&statement(&strict)).contains("findings_at_most is error"));
+    let lenient = World::new(KEEP);
+    let kept = statement(&lenient);
+    lenient.admit(&kept);
+    let shown = lenient.get(&format!("/api/v1/statements/{}", id_of(&kept)));
+    assert!(codes(&shown["findings"]).contains(&"pacr-self-reference"), "{shown}");
+    let found = lenient.get(&format!("/api/v1/lineages/{own}"));
+    assert_eq!(found["ancestors"], json!([]), "no walk in a circle");
+}
+
+#[test]
+fn one_name_over_two_contents_is_equivocation() {
+    let said = |inner: &str| causal(&name(1), &[], json!({ "inner": inner }));
+    let strict = World::new(STRICT);
+    let sealed =
+        |world: &World, issuer, inner| world.seal(issuer, (pacr::JSON_CONTENT_TYPE, &said(inner)));
+    strict.admit(&sealed(&strict, AGENT, "yes"));
+    let why = strict.refused(&sealed(&strict, AGENT, "no"));
+    assert!(why.contains("record_id is other-content"), "{why}");
+    strict.admit(&sealed(&strict, OTHER, "yes"));
+
+    let lenient = World::new(KEEP);
+    for inner in ["yes", "no"] {
+        lenient.admit(&sealed(&lenient, AGENT, inner));
+    }
+    let story = lenient.get(&format!("/api/v1/stories/{}", name(1)));
+    assert_eq!(indices(&story["chain"]), [3, 4], "both are kept");
+    assert_eq!(codes(&story["findings"]), ["record_id_equivocation"]);
+    assert_eq!(story["findings"][0]["index"], 4, "{story}");
+    let text = lenient.ask(&format!("story {}", name(1)));
+    assert!(text.contains("(record_id_equivocation)"), "{text}");
+    let prov = lenient.get(&format!("/api/v1/lineages/{}/prov", name(1)));
+    let payload = &prov["entity"][format!("payload:{}", name(1))];
+    assert_eq!(payload.as_array().map(Vec::len), Some(2), "both are told: {prov}");
+}
+
+/// `a` before `b` and `c`, which are concurrent; all before `d`.
+fn diamond(world: &World) -> [String; 4] {
+    let [a, b, c, d] = [1, 2, 3, 4].map(name);
+    let imagined = json!({ "intervention": "counterfactual", "sim_real_corr": 0.5, "inner": "x" });
+    world.admit(&world.causal(&a, &[]));
+    world.admit(&world.causal(&b, &[&a]));
+    let imagined = causal(&c, &[&a], imagined);
+    world.admit(&world.seal(AGENT, (pacr::JSON_CONTENT_TYPE, &imagined)));
+    world.admit(&world.causal(&d, &[&b, &c]));
+    world.admit(&world.causal(&name(99), &[]));
+    [a, b, c, d]
+}
+
+#[test]
+fn lineage_is_told_over_http_and_on_the_command_line() {
+    let world = World::new(STRICT);
+    let [a, b, c, d] = diamond(&world);
+    let found = world.get(&format!("/api/v1/lineages/{d}"));
+    let ancestors: BTreeSet<&str> =
+        found["ancestors"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(ancestors, BTreeSet::from([a.as_str(), &b, &c]));
+    assert_eq!((&found["missing"], &found["limit"]), (&json!([]), &Value::Null));
+    let orders = [
+        (&a, &d, "before"),
+        (&d, &a, "after"),
+        (&b, &c, "concurrent"),
+        (&name(99), &d, "concurrent"),
+        (&b, &b, "same"),
+    ];
+    for (one, other, order) in orders {
+        let found = world.get(&format!("/api/v1/lineages/{one}/to/{other}"));
+        assert_eq!(found["order"], order, "{found}");
+    }
+    let text = world.ask(&format!("lineage {d}"));
+    assert!(text.contains(&format!("{d} has 3 ancestors")), "{text}");
+    let text = world.ask(&format!("lineage {b} --to {c}"));
+    assert!(text.contains("concurrent"), "{text}");
+    for path in ["", "/prov"] {
+        assert_eq!(world.status(&format!("/api/v1/lineages/{}{path}", name(77))), 404);
+    }
+    assert_eq!(world.status(&format!("/api/v1/lineages/{a}/to/{}", name(77))), 404);
+    let story = world.get(&format!("/api/v1/stories/{a}"));
+    assert_eq!(indices(&story["chain"]), [3, 4, 5, 6], "causes and effects, nothing else");
+    assert_eq!(story["forks"], json!([{ "index": 3, "children": [4, 5] }]));
+}
+
+#[test]
+fn a_lineage_that_leads_out_of_the_log_says_so() {
+    let world = World::new(KEEP);
+    world.admit(&world.causal(&name(2), &[&name(1)]));
+    world.admit(&world.causal(&name(3), &[]));
+    let found = world.get(&format!("/api/v1/lineages/{}", name(2)));
+    assert_eq!(found["missing"], json!([name(1)]), "{found}");
+    let found = world.get(&format!("/api/v1/lineages/{}/to/{}", name(3), name(2)));
+    assert_eq!((&found["order"], &found["missing"]), (&json!("unresolved"), &json!(name(1))));
+    let url = format!("--url http://{}", world.server.address);
+    let text = world.run(3, &format!("lineage {} {url}", name(2)));
+    assert!(text.contains(&format!("{}  not logged", name(1))), "{text}");
+    let story = world.get(&format!("/api/v1/stories/{}", name(2)));
+    assert_eq!(codes(&story["findings"]), ["predecessor_missing"]);
+}
+
+#[test]
+fn what_was_imagined_is_never_shown_as_observed() {
+    let world = World::new(STRICT);
+    let [a, _, c, d] = diamond(&world);
+    let found = world.get(&format!("/api/v1/statements?record_id={c}"));
+    let imagined = &found["statements"][0];
+    assert_eq!(imagined["record"]["happened"], false, "{imagined}");
+    assert_eq!(imagined["record"]["intervention"], "counterfactual");
+    let shown = world.get(&format!("/api/v1/statements/{}", imagined["id"].as_str().unwrap()));
+    assert_eq!(shown["record"]["happened"], false, "{shown}");
+    let found = world.get(&format!("/api/v1/statements?record_id={a}"));
+    assert_eq!(found["statements"][0]["record"]["happened"], Value::Null);
+
+    let mark = "COUNTERFACTUAL";
+    let index = imagined["index"].as_u64().unwrap();
+    for line in ["log".to_owned(), format!("find {c}"), format!("story {d}")] {
+        let text = world.ask(&line);
+        let (marked, plain): (Vec<&str>, Vec<&str>) =
+            text.lines().filter(|line| line.contains('#')).partition(|line| line.contains(mark));
+        let [marked] = marked.as_slice() else { panic!("{text}") };
+        assert!(marked.contains(&format!("#{index} ")), "{text}");
+        let mention = format!("#{index} ");
+        let is_listed = |line: &&&str| line.contains(&mention) && !line.contains("fork");
+        assert_eq!(plain.iter().find(is_listed), None, "{text}");
+    }
+    let (_, transparent) = crate::live::request(
+        &world.server.address,
+        &format!("GET {}", imagined["statement"].as_str().unwrap()),
+        b"",
+    )
+    .unwrap();
+    std::fs::write(world.dir.path().join("c.cose"), transparent).unwrap();
+    let text = world.run(0, "verify c.cose --trust trust.toml --log-key log.pem");
+    assert!(text.contains(mark), "{text}");
+    let text = world.run(0, "inspect c.cose");
+    assert!(text.contains("counterfactual") && text.contains("happened"), "{text}");
+    for prov in [
+        world.get(&format!("/api/v1/lineages/{d}/prov")),
+        serde_json::from_str(&world.ask(&format!("lineage {d} --prov"))).unwrap(),
+    ] {
+        assert_eq!(prov["activity"].as_object().map(serde_json::Map::len), Some(4), "{prov}");
+        assert_eq!(prov["wasInformedBy"].as_object().map(serde_json::Map::len), Some(4));
+        let marked =
+            |n: &str| prov["activity"][format!("record:{n}")]["pacr:counterfactual"].clone();
+        assert_eq!((marked(&c), marked(&a)), (json!(true), Value::Null), "{prov}");
+    }
+}
+
+#[test]
+fn a_nonce_is_used_once_by_each_issuer() {
+    let world = World::new(STRICT);
+    let sealed = |issuer: &str, nonce: &str, id: &str| {
+        let mut plan = certificate(issuer, nonce);
+        plan["pc_id"] = json!(id);
+        world.seal(issuer, (pca::CERTIFICATE_CONTENT_TYPE, plan.to_string().as_bytes()))
+    };
+    let first = sealed(AGENT, "n-1", "plan-1");
+    world.admit(&first);
+    let why = world.refused(&sealed(AGENT, "n-1", "plan-2"));
+    assert!(why.contains("nonce is used"), "{why}");
+    world.admit(&sealed(AGENT, "n-2", "plan-2"));
+    world.admit(&sealed(OTHER, "n-1", "plan-3"));
+    world.admit(&first);
+    let page = world.get("/api/v1/statements?profile=pca-certificate");
+    assert_eq!(page["statements"].as_array().map(Vec::len), Some(3), "sent again is not twice");
+}
