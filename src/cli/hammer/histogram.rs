@@ -87,9 +87,9 @@ fn last_of(at: usize) -> u64 {
     ((sub + 1) << shift) - 1
 }
 
-/// Whole microseconds as milliseconds.
+/// Whole microseconds as milliseconds; above an hour nobody reads them.
 fn millis(micros: u64) -> f64 {
-    Duration::from_micros(micros).as_secs_f64() * 1000.0
+    f64::from(u32::try_from(micros).unwrap_or(u32::MAX)) / 1000.0
 }
 
 #[cfg(test)]

@@ -131,13 +131,13 @@ impl Args {
         if !stays && self.keys.contains(&KeyKind::X5chain) {
             return Err(usage("x5chain needs --key-dir, and its --trust-out in the log"));
         }
-        let mut kinds = match (self.keys.as_slice(), stays) {
+        let kinds = match (self.keys.as_slice(), stays) {
             ([], true) => vec![KeyKind::Es256, KeyKind::Ed25519, KeyKind::X5chain],
             ([], false) => vec![KeyKind::Es256, KeyKind::Ed25519],
             (chosen, _) => chosen.to_vec(),
         };
-        kinds.dedup();
-        Ok(kinds)
+        let mut seen = std::collections::HashSet::new();
+        Ok(kinds.into_iter().filter(|kind| seen.insert(*kind)).collect())
     }
 }
 
