@@ -88,17 +88,27 @@ impl Client {
     /// One request, one try.
     pub(super) async fn once(
         &self,
-        (method, url): (Method, Url),
+        request: (Method, Url),
         accept: &str,
         body: Option<&[u8]>,
+    ) -> anyhow::Result<Reply> {
+        self.exchange(request, accept, body.map(|body| ("application/cose", body))).await
+    }
+
+    /// One request, one try, with a body of any type.
+    pub(super) async fn exchange(
+        &self,
+        (method, url): (Method, Url),
+        accept: &str,
+        body: Option<(&str, &[u8])>,
     ) -> anyhow::Result<Reply> {
         let unreachable = || format!("{method} {url}");
         let mut request = self.http.request(method.clone(), url.clone()).header("accept", accept);
         if let Some(token) = self.token.as_ref().filter(|_| url.origin() == self.base.origin()) {
             request = request.bearer_auth(token);
         }
-        if let Some(body) = body {
-            request = request.header("content-type", "application/cose").body(body.to_vec());
+        if let Some((content_type, body)) = body {
+            request = request.header("content-type", content_type).body(body.to_vec());
         }
         let sent = request.send().await.map_err(reqwest::Error::without_url);
         let mut response = sent.with_context(unreachable)?;

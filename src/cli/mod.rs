@@ -10,6 +10,7 @@ mod config;
 mod dev;
 mod files;
 mod fsck;
+mod hammer;
 mod health;
 mod init;
 mod inspect;
@@ -103,6 +104,8 @@ enum Verb {
     Reindex(reindex::Args),
     /// Recompute a log on this machine from its bytes
     Fsck(fsck::Args),
+    /// Load a log, and hold it to every promise it makes
+    Hammer(hammer::Args),
     /// Make every decision of a log again, from the log alone
     Replay(replay::Args),
     /// Check and export causal records
@@ -158,6 +161,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Dev(args) => on_network(dev::run(&args, out)),
         Verb::Find(args) => on_network(search::find(&args, out)),
         Verb::Fsck(args) => fsck::run(&args, out),
+        Verb::Hammer(args) => on_network(hammer::run(&args, out)),
         Verb::Health(args) => on_network(health::run(&args, out)),
         Verb::Init(args) => init::run(&args, out),
         Verb::Inspect(args) => inspect::run(&args, out),

@@ -94,6 +94,18 @@ impl Out {
         Ok(if line.is_empty() { default.to_owned() } else { line.to_owned() })
     }
 
+    /// One line on standard error that changes, for people who watch.
+    pub(super) fn live(&self) -> ProgressBar {
+        let watched = !self.quiet && !self.json && io::stderr().is_terminal();
+        let target =
+            if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let line = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+            line.set_style(style);
+        }
+        line
+    }
+
     /// A bar on standard error, for people who watch.
     pub(super) fn progress(&self, total: u64, what: &'static str) -> ProgressBar {
         let watched = !self.quiet && !self.json && total > 1 && io::stderr().is_terminal();

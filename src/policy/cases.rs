@@ -7,7 +7,7 @@
 //! and really authenticated, with a key made for the run.
 
 mod build;
-mod certificate;
+pub(super) mod certificate;
 
 use std::collections::BTreeMap;
 

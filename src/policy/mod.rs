@@ -23,6 +23,8 @@ use crate::envelope::{Authentic, Binding};
 use crate::profile::{Control, Read, Record};
 use crate::wire::digest::Digest;
 
+#[cfg(feature = "cli")]
+pub(crate) use cases::certificate::certify;
 pub use cases::{Cases, Outcome as CaseOutcome};
 pub use explain::{ConditionTrace, Refusal, RuleTrace};
 pub use facts::Facts;

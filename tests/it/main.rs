@@ -51,6 +51,9 @@ mod records;
 /// SIGKILL, SIGTERM and restored copies of a real process.
 mod crash;
 
+/// `capstan hammer` against sound and lying logs.
+mod hammer;
+
 /// A real process with a real socket, for the others.
 mod live;
 

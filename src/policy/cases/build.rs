@@ -60,6 +60,7 @@ impl Sketch {
             Some(Binding::SelfCertified) => (None, nobody(), Vec::new()),
             Some(Binding::X5Chain) => {
                 let (leaf, trust) = certificate::certify(&told.issuer, key.public())?;
+                let trust = TrustAnchors::parse(&trust).map_err(|e| e.to_string())?;
                 (Some(leaf), trust, Vec::new())
             }
             None => return Err(format!("there is no binding {name:?}")),

@@ -1,0 +1,219 @@
+//! `capstan hammer`: a load generator and a checker in one.
+//!
+//! In: the address of a log. Out: how fast it was, and whether it kept every
+//! promise it made on the way. The first broken one ends the run, with the
+//! evidence saved.
+
+mod batch;
+mod broken;
+mod counts;
+mod finish;
+mod heads;
+mod histogram;
+mod ledger;
+mod mix;
+mod plan;
+mod random;
+mod reader;
+mod records;
+mod run;
+mod signers;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::client::Client;
+use super::output::Out;
+use super::{Answer, Stop, files};
+use broken::Broken;
+use counts::Counted;
+use finish::Checked;
+use plan::{Plan, nanos};
+use run::Run;
+use signers::Signer;
+use statements::Generator;
+use writer::Source;
+
+pub(super) use plan::Args;
+
+/// Between two looks at the line for whoever watches.
+const LIVE: Duration = Duration::from_millis(250);
+
+/// A run in which every promise was kept.
+#[derive(Serialize)]
+struct Kept {
+    ok: bool,
+    code: &'static str,
+    url: String,
+    seed: u64,
+    seconds: f64,
+    statements: Counted,
+    heads: u64,
+    checked: Checked,
+}
+
+/// A run that ended at a broken promise.
+#[derive(Serialize)]
+struct NotKept {
+    ok: bool,
+    code: &'static str,
+    url: String,
+    seed: u64,
+    seconds: f64,
+    promise: &'static str,
+    error: String,
+    evidence: Vec<PathBuf>,
+    statements: Counted,
+}
+
+pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let signers = signers::signers(&args.key_kinds()?, args.key_dir.as_deref())?;
+    if let Some(path) = &args.trust_out {
+        files::write_file(path, signers::trust(&signers).as_bytes())?;
+        out.note(&format!("wrote {}: the log must have it as its trust file", path.display()));
+    }
+    let Some(url) = &args.url else {
+        out.answer(&json!({ "ok": true, "code": "ok" }), "")?;
+        return Ok(Answer::Yes);
+    };
+    let client = Client::new(url, args.token.as_deref())?;
+    plan::own(client.base(), args.i_own_this_server).await?;
+    let plan = args.plan();
+    let sources = sources(&plan, Arc::new(signers), args.pre_signed)?;
+    let run = Arc::new(Run::start(client, plan).await?);
+    let hammered = hammer(&run, sources, args.readers, out).await;
+    let seconds = run.started.elapsed();
+    let hammered = match hammered {
+        Ok(()) => finish::check(&run).await,
+        Err(error) => Err(error),
+    };
+    match hammered {
+        Ok(checked) => kept(&run, (seconds, checked), out),
+        Err(error) => match error.downcast::<Broken>() {
+            Ok(broken) => not_kept(&run, (seconds, &broken), (args, out)),
+            Err(other) => Err(other),
+        },
+    }
+}
+
+/// One source of statements for each writer.
+fn sources(plan: &Plan, signers: Arc<Vec<Signer>>, ahead: bool) -> anyhow::Result<Vec<Source>> {
+    let salt = nanos();
+    let share = plan.count.unwrap_or(0).div_ceil(plan.in_flight.into());
+    let made = (0..plan.in_flight).map(|worker| {
+        let own = (plan.seed, salt, worker);
+        let generator = Generator::new(signers.clone(), plan.mix.clone(), own);
+        let odds = (plan.refusals, plan.batch > 0);
+        let mut source = Source::new(generator, (plan.seed, worker), odds);
+        source.sign_ahead(if ahead { share } else { 0 })?;
+        Ok(source)
+    });
+    made.collect()
+}
+
+/// Writers and readers, until the run is over or one of them has found
+/// something; then none goes on.
+async fn hammer(
+    run: &Arc<Run>,
+    sources: Vec<Source>,
+    readers: u64,
+    out: &Out,
+) -> anyhow::Result<()> {
+    let mut workers = JoinSet::new();
+    for source in sources {
+        workers.spawn(writer::write(run.clone(), source));
+    }
+    for reader in 0..readers {
+        workers.spawn(reader::read(run.clone(), reader));
+    }
+    let line = out.live();
+    let mut ticks = tokio::time::interval(LIVE);
+    let result = loop {
+        tokio::select! {
+            done = workers.join_next() => match done {
+                None => break Ok(()),
+                Some(Ok(Ok(()))) => {}
+                Some(Ok(Err(error))) => break Err(error),
+                Some(Err(error)) => break Err(error.into()),
+            },
+            _ = ticks.tick() => line.set_message(run.counts.line(run.started.elapsed())),
+        }
+    };
+    line.finish_and_clear();
+    workers.shutdown().await;
+    result
+}
+
+fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::Result<Answer> {
+    let statements = run.counts.told(took);
+    let heads = lock(&run.heads).count;
+    if run.counts.registered.get() == 0 {
+        let what = "the log acknowledged nothing in time";
+        return Err(Stop::cannot_tell("nothing-registered", what).into());
+    }
+    let text = format!(
+        "yes  every promise was kept\n{}\n  checked  {} leaves, {} of {heads} heads, {} places, {} statements again",
+        statements.text(),
+        checked.leaves,
+        checked.heads,
+        checked.places,
+        checked.statements,
+    );
+    let told = Kept {
+        ok: true,
+        code: "ok",
+        url: run.client.base().to_string(),
+        seed: run.plan.seed,
+        seconds: took.as_secs_f64(),
+        statements,
+        heads,
+        checked,
+    };
+    out.answer(&told, &text)?;
+    Ok(Answer::Yes)
+}
+
+fn not_kept(
+    run: &Run,
+    (took, broken): (Duration, &Broken),
+    (args, out): (&Args, &Out),
+) -> anyhow::Result<Answer> {
+    let heads: Vec<_> = lock(&run.heads).all();
+    let heads: Vec<_> = heads
+        .iter()
+        .map(|head| json!({ "size": head.size, "root": head.root.to_string() }))
+        .collect();
+    let keys: Vec<_> = run.keys.iter().map(|key| key.id().to_string()).collect();
+    let url = run.client.base().to_string();
+    let about = json!({ "url": url, "seed": run.plan.seed, "log_keys": keys, "heads": heads });
+    let evidence = broken.save(&args.save, &about)?;
+    let told = NotKept {
+        ok: false,
+        code: "broken-promise",
+        url,
+        seed: run.plan.seed,
+        seconds: took.as_secs_f64(),
+        promise: broken.promise.name(),
+        error: broken.what.clone(),
+        evidence,
+        statements: run.counts.told(took),
+    };
+    let text = format!("no   {broken}\n  evidence in {}", args.save.display());
+    out.answer(&told, &text)?;
+    Ok(Answer::No)
+}
+
+/// What one of us left half done cannot be worse than what it shows.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,167 @@
+//! What happened so far, counted while it happens.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::histogram::{Histogram, Quantiles};
+use super::lock;
+
+/// A number that only grows.
+#[derive(Default)]
+pub(super) struct Count(AtomicU64);
+
+impl Count {
+    pub(super) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn more(&self, by: u64) {
+        self.0.fetch_add(by, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Everything that is counted.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) registered: Count,
+    pub(super) duplicates: Count,
+    pub(super) refused: Count,
+    pub(super) pushed_back: Count,
+    pub(super) pending: Count,
+    pub(super) connection_errors: Count,
+    /// Under way when the time was over, and not acknowledged.
+    pub(super) unfinished: Count,
+    /// Receipts of another log that our verifier cannot judge.
+    pub(super) not_verified: Count,
+    pub(super) receipts_read: Count,
+    pub(super) growth_checked: Count,
+    pub(super) checkpoints_read: Count,
+    pub(super) tiles_read: Count,
+    by_kind: Mutex<BTreeMap<&'static str, u64>>,
+    /// From sending to the answer that acknowledges, without earlier tries.
+    answers: Mutex<Histogram>,
+    /// From the moment it was due to the verified receipt.
+    whole: Mutex<Histogram>,
+}
+
+/// The counts in the words of the report.
+#[derive(Serialize)]
+pub(super) struct Counted {
+    registered: u64,
+    duplicates: u64,
+    refused: u64,
+    pushed_back: u64,
+    pending: u64,
+    connection_errors: u64,
+    unfinished: u64,
+    not_verified: u64,
+    by_kind: BTreeMap<&'static str, u64>,
+    pub(super) per_second: f64,
+    pub(super) answer_ms: Quantiles,
+    pub(super) whole_ms: Quantiles,
+    reads: Reads,
+}
+
+#[derive(Serialize)]
+struct Reads {
+    receipts: u64,
+    consistency: u64,
+    checkpoints: u64,
+    tiles: u64,
+}
+
+impl Counts {
+    /// One more statement was acknowledged.
+    pub(super) fn acknowledged(&self, kind: &'static str) {
+        self.registered.add();
+        *lock(&self.by_kind).entry(kind).or_default() += 1;
+    }
+
+    pub(super) fn took(&self, answer: Duration, whole: Duration) {
+        lock(&self.answers).record(answer);
+        lock(&self.whole).record(whole);
+    }
+
+    /// Acknowledged statements for each second; duplicates are answered by
+    /// the log too, and counted.
+    pub(super) fn per_second(&self, elapsed: Duration) -> f64 {
+        let all = self.registered.get() + self.duplicates.get();
+        let all = u32::try_from(all).unwrap_or(u32::MAX);
+        f64::from(all) / elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// One line for whoever watches.
+    pub(super) fn line(&self, elapsed: Duration) -> String {
+        let Quantiles { p50, p99, .. } = lock(&self.answers).quantiles();
+        format!(
+            "{:>4.0} s  {} registered  {:.0}/s  p50 {p50:.1} ms  p99 {p99:.1} ms  {} pushed back  {} reads",
+            elapsed.as_secs_f64(),
+            self.registered.get(),
+            self.per_second(elapsed),
+            self.pushed_back.get(),
+            self.reads(),
+        )
+    }
+
+    pub(super) fn reads(&self) -> u64 {
+        let all = [&self.receipts_read, &self.growth_checked, &self.checkpoints_read];
+        all.into_iter().chain([&self.tiles_read]).map(Count::get).sum()
+    }
+
+    pub(super) fn told(&self, elapsed: Duration) -> Counted {
+        Counted {
+            registered: self.registered.get(),
+            duplicates: self.duplicates.get(),
+            refused: self.refused.get(),
+            pushed_back: self.pushed_back.get(),
+            pending: self.pending.get(),
+            connection_errors: self.connection_errors.get(),
+            unfinished: self.unfinished.get(),
+            not_verified: self.not_verified.get(),
+            by_kind: lock(&self.by_kind).clone(),
+            per_second: self.per_second(elapsed),
+            answer_ms: lock(&self.answers).quantiles(),
+            whole_ms: lock(&self.whole).quantiles(),
+            reads: Reads {
+                receipts: self.receipts_read.get(),
+                consistency: self.growth_checked.get(),
+                checkpoints: self.checkpoints_read.get(),
+                tiles: self.tiles_read.get(),
+            },
+        }
+    }
+}
+
+impl Counted {
+    /// The same for people.
+    pub(super) fn text(&self) -> String {
+        let row = |name: &str, q: &Quantiles| {
+            format!(
+                "  {name:<8} p50 {:.1} ms, p90 {:.1} ms, p99 {:.1} ms, max {:.1} ms\n",
+                q.p50, q.p90, q.p99, q.max
+            )
+        };
+        let mut text = format!(
+            "  {} registered, {} again, {} refused as they must be; {:.0}/s\n",
+            self.registered, self.duplicates, self.refused, self.per_second
+        );
+        text += &row("answer", &self.answer_ms);
+        text += &row("whole", &self.whole_ms);
+        text += &format!(
+            "  {} pushed back, {} pending, {} connection errors, {} unfinished",
+            self.pushed_back, self.pending, self.connection_errors, self.unfinished
+        );
+        if self.not_verified > 0 {
+            text += &format!("\n  {} receipts could not be judged", self.not_verified);
+        }
+        text
+    }
+}
