@@ -49,7 +49,7 @@ class Log:
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
     def hammer(self, *arguments):
-        command = [self.program, "hammer", "--url", f"http://{self.address}", "--key-dir", self.keys, "--save", self.work / "evidence", "--json"]
+        command = [self.program, "hammer", "--url", f"http://{self.address}", "--key-dir", self.keys, "--mix", "capsules=4,pacr=2,pca=1,trace=2", "--save", self.work / "evidence", "--json"]
         done = subprocess.run([str(part) for part in [*command, *arguments]], capture_output=True, text=True)
         told = json.loads(done.stdout) if done.stdout else {"ok": False, "error": done.stderr}
         return told
