@@ -78,6 +78,8 @@ fn rule(table: &At<'_>, list: &str, nth: usize) -> Result<Rule, Error> {
     for kind in KINDS {
         conditions.extend(want(table, kind)?.map(|want| Condition { kind, want }));
     }
+    // Most rules are about other profiles: that is seen first.
+    conditions.sort_by_key(|condition| condition.key() != "profile");
     if conditions.is_empty() {
         return Err(Error::EmptyRule { rule: name });
     }

@@ -8,6 +8,7 @@
 //! | meta       | a word                    | head, keys, control indices |
 //! | index      | see `index.rs`            |                             |
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,8 +48,8 @@ pub struct Engine {
     meta: Keyspace,
     index: Keyspace,
     tile_cache: Cache<TileId, Arc<[u8]>>,
-    /// Terms that some statement has: those asked for are mostly young.
-    known: Cache<Term, ()>,
+    /// First statements with terms that are asked for: most are young.
+    known: Cache<Term, u64>,
 }
 
 impl Engine {
@@ -135,9 +136,15 @@ impl Engine {
             batch.insert(&self.statements, index.to_be_bytes(), value);
             batch.insert(&self.ids, *entry.id.entry().as_bytes(), index.to_be_bytes());
         }
+        let mut firsts: HashMap<Term, u64> = HashMap::new();
         for (at, entries) in (first..).step_by(GROUP_MAX).zip(commit.entries.chunks(GROUP_MAX)) {
-            let group = Group::new(at, entries.iter().map(|entry| entry.terms));
+            let terms = entries.iter().map(|entry| entry.terms);
+            let is_known =
+                |term: &Term| Ok::<_, Error>(firsts.contains_key(term) || self.knows(term)?);
+            let group = Group::new(at, terms, is_known)?;
+            let new: Vec<_> = group.firsts().collect();
             group.rows().for_each(|(key, value)| batch.insert(&self.index, key, value));
+            firsts.extend(new);
         }
         for (tile, hashes) in commit.tiles {
             batch.insert(&self.tiles, tile_key(*tile), hashes.as_slice());
@@ -150,8 +157,8 @@ impl Engine {
         }
         batch.insert(&self.meta, "head", commit.head.encode());
         batch.commit()?;
-        for term in commit.entries.iter().flat_map(|entry| entry.terms.asked_for()) {
-            self.known.insert(term.clone(), ());
+        for (term, at) in firsts {
+            self.known.insert(term, at);
         }
         Ok(())
     }
@@ -196,20 +203,29 @@ impl Engine {
 
     /// Whether any statement has the term; only for terms that are asked for.
     pub(super) fn knows(&self, term: &Term) -> Result<bool, Error> {
-        if self.known.get(term).is_some() {
-            return Ok(true);
+        Ok(self.first_with(term)?.is_some())
+    }
+
+    /// The first statement that has a term that is asked for.
+    fn first_with(&self, term: &Term) -> Result<Option<u64>, Error> {
+        if !term.is_asked_for() {
+            return Ok(None);
         }
-        let is_known = self.index.contains_key(term.presence())?;
-        if is_known {
-            self.known.insert(term.clone(), ());
+        if let Some(first) = self.known.get(term) {
+            return Ok(Some(first));
         }
-        Ok(is_known)
+        let Some(bytes) = self.index.get(term.alone())? else { return Ok(None) };
+        let first = read_index(&bytes).map(LeafIndex::get);
+        if let Some(first) = first {
+            self.known.insert(term.clone(), first);
+        }
+        Ok(first)
     }
 
     /// Where a session ends.
     pub(super) fn session_end(&self, session: &str) -> Result<Option<Head>, Error> {
         let term = Term::new(Field::Session, session);
-        let Some(end) = self.index.get(term.presence())? else { return Ok(None) };
+        let Some(end) = self.index.get(term.alone())? else { return Ok(None) };
         let read = || {
             let (last, hash) = end.split_first_chunk::<8>()?;
             let hash = std::str::from_utf8(hash).ok()?.to_owned();
@@ -228,7 +244,7 @@ impl Engine {
                 return Ok(last);
             }
         }
-        Ok(None)
+        Ok(self.first_with(term)?.filter(|first| *first < bound))
     }
 
     /// The first `limit` statements before `bound` that have the term.
@@ -238,7 +254,11 @@ impl Engine {
         bound: u64,
         limit: usize,
     ) -> Result<Vec<u64>, Error> {
-        let mut found = Vec::new();
+        let first = self.first_with(term)?.filter(|first| *first < bound);
+        let mut found: Vec<u64> = first.into_iter().collect();
+        if found.len() >= limit {
+            return Ok(found);
+        }
         for row in self.index.range(term.at(0)..term.at(bound)) {
             let (key, offsets) = row.into_inner()?;
             let Some(first) = term.index_in(&key) else { continue };

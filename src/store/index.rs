@@ -10,10 +10,10 @@
 //! | term ‖ leaf index of a group's first statement, u64 | the statements of |
 //! |                                                    | the group that    |
 //! |                                                    | have it, u16 each |
-//! | term                                               | nothing: some     |
-//! |                                                    | statement has it; |
-//! |                                                    | of a session:     |
-//! |                                                    | where it ends     |
+//! | term that is asked for                             | the first         |
+//! |                                                    | statement that    |
+//! |                                                    | has it, u64       |
+//! | term of a session                                  | where it ends     |
 //!
 //! A term is field ‖ value ‖ 0x00, numbers are big-endian. A commit is a
 //! group, so what a thousand statements have in common costs one row.
@@ -184,13 +184,14 @@ impl Term {
         key
     }
 
-    /// The key that says that some statement has it.
-    pub(super) fn presence(&self) -> &[u8] {
+    /// The key of what there is once for a term.
+    pub(super) fn alone(&self) -> &[u8] {
         &self.0
     }
 
     /// Whether its absence is asked for so often that a lookup must be cheap.
-    fn is_asked_for(&self) -> bool {
+    /// The first statement with such a term has a row of its own.
+    pub(super) fn is_asked_for(&self) -> bool {
         let asked = [Field::RecordId, Field::Supersedes, Field::Nonce];
         asked.iter().any(|field| self.is_of(*field))
     }
@@ -271,11 +272,6 @@ impl Terms {
         self.all.iter().filter(|term| term.is_asked_for() || term.is_of(Field::Session))
     }
 
-    /// Those whose absence is asked for.
-    pub(super) fn asked_for(&self) -> impl Iterator<Item = &Term> {
-        self.all.iter().filter(|term| term.is_asked_for())
-    }
-
     /// One by one.
     pub fn iter(&self) -> impl Iterator<Item = &Term> {
         self.all.iter()
@@ -288,32 +284,51 @@ pub(super) const GROUP_MAX: usize = 4096;
 /// The rows of statements that follow one another.
 pub(super) struct Group<'a> {
     first: u64,
+    /// Terms that are asked for and new, and the first statement with each.
+    firsts: HashMap<&'a Term, u64>,
     offsets: HashMap<&'a Term, Vec<u8>>,
     sessions: HashMap<&'a Term, &'a [u8]>,
 }
 
 impl<'a> Group<'a> {
-    /// Of at most `GROUP_MAX` statements, the first at `first`.
-    pub(super) fn new(first: u64, statements: impl Iterator<Item = &'a Terms>) -> Self {
-        let mut offsets: HashMap<&Term, Vec<u8>> = HashMap::new();
-        let mut sessions: HashMap<&Term, &[u8]> = HashMap::new();
+    /// Of at most `GROUP_MAX` statements, the first at `first`. `is_known`
+    /// says whether an earlier statement has a term that is asked for.
+    pub(super) fn new<E>(
+        first: u64,
+        statements: impl Iterator<Item = &'a Terms>,
+        is_known: impl Fn(&Term) -> Result<bool, E>,
+    ) -> Result<Self, E> {
+        let (firsts, offsets, sessions) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let mut group = Self { first, firsts, offsets, sessions };
         for (offset, terms) in (0_u16..).zip(statements) {
             for term in terms.iter() {
-                offsets.entry(term).or_default().extend(offset.to_be_bytes());
+                let is_first =
+                    term.is_asked_for() && !group.firsts.contains_key(term) && !is_known(term)?;
+                if is_first {
+                    group.firsts.insert(term, first + u64::from(offset));
+                } else {
+                    group.offsets.entry(term).or_default().extend(offset.to_be_bytes());
+                }
             }
-            sessions.extend(terms.session.iter().map(|(term, end)| (term, end.as_slice())));
+            let ends = terms.session.iter().map(|(term, end)| (term, end.as_slice()));
+            group.sessions.extend(ends);
         }
-        Self { first, offsets, sessions }
+        Ok(group)
+    }
+
+    /// The first statements with terms that are asked for.
+    pub(super) fn firsts(&self) -> impl Iterator<Item = (Term, u64)> {
+        self.firsts.iter().map(|(term, at)| ((*term).clone(), *at))
     }
 
     /// Keys and values.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (Vec<u8>, &[u8])> {
-        let known = self.offsets.keys().filter(|term| term.is_asked_for());
-        let known = known.map(|term| (term.presence().to_vec(), [].as_slice()));
+    pub(super) fn rows(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+        let firsts = self.firsts.iter();
+        let firsts = firsts.map(|(term, at)| (term.alone().to_vec(), at.to_be_bytes().to_vec()));
+        let ends = self.sessions.iter().map(|(term, end)| (term.alone().to_vec(), end.to_vec()));
         let rows = self.offsets.iter();
-        let ends = self.sessions.iter().map(|(term, end)| (term.presence().to_vec(), *end));
-        let rows = rows.map(|(term, offsets)| (term.at(self.first), offsets.as_slice()));
-        known.chain(ends).chain(rows)
+        let rows = rows.map(|(term, offsets)| (term.at(self.first), offsets.clone()));
+        firsts.chain(ends).chain(rows)
     }
 }
 

@@ -192,7 +192,8 @@ impl Store {
                     times.push((index, stored.time));
                 }
             }
-            self.engine.fill_index(&Group::new(first, terms.iter()), times.into_iter())?;
+            let group = Group::new(first, terms.iter(), |term| self.engine.knows(term))?;
+            self.engine.fill_index(&group, times.into_iter())?;
             first = end;
             progress(end);
         }

@@ -20,7 +20,8 @@ fn a_search_that_costs_too_much_is_cut_and_goes_on() {
     let both = terms(Some("even"), Some("odd"));
     let turns = [terms(Some("even"), None), terms(None, Some("odd"))];
     let others = (1..SIZE).map(|n| &turns[usize::from(n % 2 == 1)]);
-    let group = Group::new(0, [&both].into_iter().chain(others));
+    let group =
+        Group::new(0, [&both].into_iter().chain(others), |_| Ok::<_, Error>(false)).unwrap();
     let times = [(LeafIndex::new(0), UnixSeconds::new(1))].into_iter();
     store.engine.fill_index(&group, times).unwrap();
 
