@@ -94,8 +94,10 @@ pub(super) async fn run_until(
     out.line(&format!("listening on {scheme}://{}", listener.local_addr()?))?;
     let interval = Duration::from_millis(config.checkpoint.interval_ms);
     let publishing = tokio::spawn(service::keep_publishing(service.clone(), interval));
+    let copies = tokio::spawn(service.clone().hand_out_copies());
     let served = http::serve(listener, service.clone(), options, stop).await;
     publishing.abort();
+    copies.abort();
     tokio::task::spawn_blocking(move || service.shut_down()).await??;
     Ok(served?)
 }

@@ -12,8 +12,7 @@ use std::path::Path;
 use super::Identity;
 use super::error::chain;
 use super::ledger::Ledger;
-use super::open::{checkpoint_key, guard_of, identity_of};
-use crate::checkpoint::{SignedCheckpoint, VerifierKey};
+use super::open::{checkpoint_verifier, guard_of, identity_of, published_head};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::{Edge, Frontier, LeafIndex, TILE_WIDTH, TileId, parse_hash_tile};
 use crate::log::{leaf_hash, tiles_of};
@@ -270,7 +269,5 @@ fn published(dir: &DataDir, identity: &Identity) -> Result<Head, ControlError> {
     let path = dir.checkpoint_path();
     let note =
         std::fs::read_to_string(&path).map_err(|source| store::Error::Io { path, source })?;
-    let verifier = VerifierKey::new(&identity.origin, checkpoint_key(dir)?.public())?;
-    let checkpoint = SignedCheckpoint::parse(&note)?.verify(&verifier)?;
-    Ok(Head { size: checkpoint.size, root: checkpoint.root, time: UnixSeconds::default() })
+    published_head(&note, &checkpoint_verifier(dir, identity)?)
 }

@@ -6,6 +6,7 @@
 //! runs it at its own pace. Everything a reader needs comes from the last
 //! `Snapshot`, so reads never wait for the writer.
 
+mod backup;
 mod bundle;
 mod catalog;
 mod clock;
@@ -48,6 +49,7 @@ use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 use held::Held;
 
+pub use backup::{RestoreOptions, Restored, backup, restore};
 pub use catalog::{NOT_PROOF, reindex};
 pub use clock::now;
 pub use control::{Error as ControlError, rotate};

@@ -48,6 +48,9 @@ mod actions;
 /// SIGKILL, SIGTERM and restored copies of a real process.
 mod crash;
 
+/// Copies of a running log, and logs made from copies.
+mod backup;
+
 /// A real process with a real socket, for the others.
 mod live;
 
