@@ -5,7 +5,9 @@
 //! statement by the trust and policy that were in force at its index.
 
 #[cfg(test)]
-mod tests;
+mod flips;
+#[cfg(test)]
+pub(super) mod tests;
 
 use std::path::Path;
 
@@ -19,7 +21,7 @@ use crate::log::{leaf_hash, tiles_of};
 use crate::profile::Control;
 use crate::receipt::Head;
 use crate::service::ControlError;
-use crate::store::{self, DataDir, HeadRecord, Store, Stored};
+use crate::store::{self, DataDir, HeadRecord, IndexAudit, Store, Stored};
 use crate::story::{Cast, Speaker};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
@@ -86,6 +88,7 @@ struct Walk<'a> {
     time: UnixSeconds,
     known: Vec<Known>,
     cast: Cast,
+    index: IndexAudit,
     findings: Vec<Finding>,
 }
 
@@ -105,6 +108,7 @@ impl<'a> Walk<'a> {
             time: UnixSeconds::default(),
             known: Vec::new(),
             cast: Cast::default(),
+            index: IndexAudit::default(),
             findings: Vec::new(),
         })
     }
@@ -167,6 +171,12 @@ impl<'a> Walk<'a> {
             self.found(Some(index), "time-runs-back", format!("{now} after {before}"));
         }
         self.time = self.time.max(stored.time);
+        match self.index.hear(self.store, index, stored) {
+            Ok(lacks) => {
+                lacks.into_iter().for_each(|what| self.found(Some(index), "index-differs", what));
+            }
+            Err(e) => self.found(Some(index), e.code(), chain(&e)),
+        }
         match SignedStatement::parse_any_size(stored.canonical.clone()) {
             Ok(statement) if statement.canonical() == stored.canonical => {
                 self.cast.hear(Speaker::of(&statement));
@@ -211,8 +221,16 @@ impl<'a> Walk<'a> {
             let detail = format!("the statements do not give the root {}", self.head.root());
             self.found(None, "root-differs", detail);
         }
+        if self.time != self.head.time() {
+            let (recorded, last) = (self.head.time(), self.time);
+            let detail = format!("the head is of {recorded}, the last statement of {last}");
+            self.found(None, "head-time-differs", detail);
+        }
         for known in std::mem::take(&mut self.known) {
             self.compare(&known);
+        }
+        for what in std::mem::take(&mut self.index).finish(self.store)? {
+            self.found(None, "index-differs", format!("the search index: {what}"));
         }
         self.count()?;
         for control in Control::ALL {

@@ -26,6 +26,7 @@ mod recent;
 mod refusals;
 mod register;
 mod replay;
+mod scrub;
 mod telling;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -65,6 +66,7 @@ pub use rate::Buckets;
 pub use refusals::{Refused, refusals};
 pub use register::{Candidate, Entry, Prepared, Recognised, Registered, Waiting};
 pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
+pub use scrub::{Step, keep_scrubbing};
 pub(crate) use telling::summary_json;
 pub use writer::{Error as CommitError, Writer};
 
@@ -84,6 +86,8 @@ pub struct Service {
     issuer_rate: Buckets<String>,
     read_only: AtomicBool,
     reload_failed: AtomicBool,
+    /// Set once, by the scrub.
+    damaged: AtomicBool,
     refusals: refusals::Ring,
     metrics: Metrics,
 }

@@ -290,6 +290,7 @@ pub fn open(
         issuer_rate: Buckets::new(),
         read_only: AtomicBool::new(false),
         reload_failed: AtomicBool::new(false),
+        damaged: AtomicBool::new(false),
         refusals: Ring::new(path),
         queue: Queue::start(writer, options.queue, metrics.clone()),
         options,

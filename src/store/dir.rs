@@ -12,6 +12,7 @@
 //! DATA/refusals.jsonl  the last refusals; no part of the log
 //! DATA/checkpoint   the last published checkpoint
 //! DATA/checkpoint.pub  its public key, in a copy that has no keys
+//! DATA/scrub        where the scrub goes on
 //! DATA/backup.sock  where a running log hands out a copy of itself
 //! DATA.guard        the last signed head, outside what a backup restores
 //! ```

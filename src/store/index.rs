@@ -190,13 +190,26 @@ impl Term {
     }
 
     /// Whether its absence is asked for so often that a lookup must be cheap.
-    fn is_asked_for(&self) -> bool {
+    pub(super) fn is_asked_for(&self) -> bool {
         let asked = [Field::RecordId, Field::Supersedes, Field::Nonce];
         asked.iter().any(|field| self.is_of(*field))
     }
 
     fn is_of(&self, field: Field) -> bool {
         self.0.first() == Some(&field.number())
+    }
+
+    /// The term whose presence a key says.
+    pub(super) fn from_key(key: &[u8]) -> Self {
+        Self(key.to_vec())
+    }
+
+    /// The time and the leaf index in a key, if it is one of a time.
+    pub(super) fn as_time(key: &[u8]) -> Option<(UnixSeconds, u64)> {
+        let rest = key.strip_prefix(&[Field::Time.number()])?;
+        let (time, rest) = rest.split_first_chunk::<8>()?;
+        let index = rest.strip_prefix(&[0])?.try_into().ok()?;
+        Some((UnixSeconds::new(u64::from_be_bytes(*time)), u64::from_be_bytes(index)))
     }
 
     /// The leaf index in a key of this term. A value with a zero byte inside
@@ -249,10 +262,13 @@ impl Terms {
 
     /// Says where the session ends once the statement is logged.
     pub fn ending(mut self, session: &str, head: &Head) -> Self {
-        let mut value = head.last.to_be_bytes().to_vec();
-        value.extend_from_slice(head.hash.as_bytes());
-        self.session = Some((Term::new(Field::Session, session), value));
+        self.session = Some((Term::new(Field::Session, session), Self::end_value(head)));
         self
+    }
+
+    /// The end of a session as a row holds it.
+    pub(super) fn end_value(head: &Head) -> Vec<u8> {
+        [head.last.to_be_bytes().as_slice(), head.hash.as_bytes()].concat()
     }
 
     /// Of a statement as it lies in the log, and the events it holds.

@@ -4,6 +4,7 @@
 //! tiles and the head record together. After any crash the store holds the
 //! tree before a commit or the tree after it, never something between.
 
+mod audit;
 mod copy;
 mod dir;
 mod engine;
@@ -24,6 +25,7 @@ use crate::wire::cbor::{self, Value};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
+pub use audit::IndexAudit;
 pub use copy::{CHECKPOINT_PUB, Copy, Manifest};
 pub use dir::{DataDir, write_private, write_public};
 pub use engine::Engine;
@@ -155,6 +157,11 @@ impl Store {
     /// A full tile: 256 hashes.
     pub fn full_tile(&self, tile: TileId) -> Result<std::sync::Arc<[u8]>, Error> {
         self.engine.tile(tile)?.ok_or_else(|| Error::TileMissing { path: tile.path() })
+    }
+
+    /// A full tile read anew.
+    pub fn full_tile_again(&self, tile: TileId) -> Result<Vec<u8>, Error> {
+        self.engine.tile_again(tile)?.ok_or_else(|| Error::TileMissing { path: tile.path() })
     }
 
     /// Where a statement stands, if it was logged.

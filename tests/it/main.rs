@@ -48,6 +48,9 @@ mod actions;
 /// SIGKILL, SIGTERM and restored copies of a real process.
 mod crash;
 
+/// Flipped bits in the files of a log.
+mod flips;
+
 /// Copies of a running log, and logs made from copies.
 mod backup;
 
