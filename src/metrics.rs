@@ -64,6 +64,10 @@ table! {
         "1 while the policy or trust file cannot be used and the old rules stay in force";
     SELF_AUDIT_FAILURES: "counter" "capstan_self_audit_failures" []
         "Receipts or heads of this log that failed its own verification; must stay 0";
+    SCRUBBED: "counter" "capstan_scrubbed_bytes" []
+        "Bytes of the store that were read again and found in order";
+    SCRUB_FINDINGS: "counter" "capstan_scrub_findings" []
+        "Damage found while the log ran; must stay 0";
     HTTP_REQUESTS: "counter" "capstan_http_requests" ["route", "method", "status"]
         "Answered requests";
     RATE_LIMITED: "counter" "capstan_rate_limited" []
@@ -156,6 +160,8 @@ struct Inner {
     read_only: Level,
     reload_failed: Level,
     self_audit_failures: Counter,
+    scrubbed: Counter,
+    scrub_findings: Counter,
     http_requests: Family<Answer, Counter>,
     rate_limited: Counter,
     policy: Family<Policy, Level>,
@@ -190,6 +196,8 @@ impl Metrics {
             read_only: register(r, &READ_ONLY, Level::default()),
             reload_failed: register(r, &RELOAD_FAILED, Level::default()),
             self_audit_failures: register(r, &SELF_AUDIT_FAILURES, Counter::default()),
+            scrubbed: register(r, &SCRUBBED, Counter::default()),
+            scrub_findings: register(r, &SCRUB_FINDINGS, Counter::default()),
             http_requests: register(r, &HTTP_REQUESTS, Family::default()),
             rate_limited: register(r, &RATE_LIMITED, Counter::default()),
             policy: register(r, &POLICY, Family::default()),
@@ -256,6 +264,16 @@ impl Metrics {
     /// The log failed its own verification.
     pub fn self_audit_failed(&self) {
         self.0.self_audit_failures.inc();
+    }
+
+    /// So much of the store was read again, and is in order.
+    pub fn scrubbed(&self, bytes: u64) {
+        self.0.scrubbed.inc_by(bytes);
+    }
+
+    /// The store is damaged.
+    pub fn scrub_found(&self) {
+        self.0.scrub_findings.inc();
     }
 
     /// A request was answered. `route` is the pattern, never the path.

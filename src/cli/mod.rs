@@ -4,6 +4,7 @@
 //! 3 cannot tell. Verbs compute; `output` alone prints.
 
 mod audit;
+mod backup;
 mod bundle;
 mod client;
 mod config;
@@ -106,6 +107,10 @@ enum Verb {
     Fsck(fsck::Args),
     /// Load a log, and hold it to every promise it makes
     Hammer(hammer::Args),
+    /// Copy a log, running or not, and recompute the copy
+    Backup(backup::BackupArgs),
+    /// Make a log from a copy, unless the log went on after it
+    Restore(backup::RestoreArgs),
     /// Make every decision of a log again, from the log alone
     Replay(replay::Args),
     /// Check and export causal records
@@ -155,6 +160,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
     match verb {
         Verb::Audit(args) => on_network(audit::run(&args, out)),
+        Verb::Backup(args) => backup::run(&args, out),
         Verb::Bundle(args) => on_network(bundle::run(&args, out)),
         Verb::Completions(args) => packaging::completions(&args, out),
         Verb::Config(verb) => config::run(&verb, out),
@@ -180,6 +186,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Register(args) => on_network(register::run(&args, out)),
         Verb::Replay(args) => on_network(replay::run(&args, out)),
         Verb::Reindex(args) => reindex::run(&args, out),
+        Verb::Restore(args) => on_network(backup::restore(&args, out)),
         Verb::Seal(args) => seal::run(&args, out),
         Verb::Serve(args) => on_network(serve::run(&args, out)),
         Verb::Story(args) => on_network(search::story(&args, out)),

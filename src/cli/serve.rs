@@ -94,8 +94,13 @@ pub(super) async fn run_until(
     out.line(&format!("listening on {scheme}://{}", listener.local_addr()?))?;
     let interval = Duration::from_millis(config.checkpoint.interval_ms);
     let publishing = tokio::spawn(service::keep_publishing(service.clone(), interval));
+    let copies = tokio::spawn(service.clone().hand_out_copies());
+    let scrub = service::keep_scrubbing(service.clone(), config.scrub.bytes_per_second);
+    let scrubbing = tokio::spawn(scrub);
     let served = http::serve(listener, service.clone(), options, stop).await;
     publishing.abort();
+    copies.abort();
+    scrubbing.abort();
     tokio::task::spawn_blocking(move || service.shut_down()).await??;
     Ok(served?)
 }

@@ -20,7 +20,7 @@ use value::Kind;
 
 pub use print::default_file;
 pub use settings::{
-    Auth, Checkpoint, Config, DidWeb, Disk, Guard, Limits, Log, MetricsAccess, Queue, Rate,
+    Auth, Checkpoint, Config, DidWeb, Disk, Guard, Limits, Log, MetricsAccess, Queue, Rate, Scrub,
     Shutdown, Tls,
 };
 pub use value::{LogFormat, LogLevel, Secret, Url};

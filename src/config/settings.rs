@@ -174,6 +174,11 @@ settings! {
         /// Whether the guard is written at every commit, not only at every checkpoint.
         every_batch: bool = false;
     }
+    /// Reading the whole log again while it runs, to find damage early.
+    scrub: Scrub {
+        /// Bytes read each second, on average; 0 is never.
+        bytes_per_second: u64 = 1_048_576, in 0..=1_073_741_824;
+    }
     /// When the disk counts as full.
     disk: Disk {
         /// Free bytes below which the log only answers reads.

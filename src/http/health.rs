@@ -53,6 +53,9 @@ pub(super) async fn health(State(app): State<App>) -> Result<Json<Value>, Proble
     if published.is_none() {
         return Err(unwell("no-checkpoint", "no checkpoint that verifies has been published"));
     }
+    if app.service.damaged() {
+        return Err(unwell("degraded", "the store is damaged: what can be proven is served"));
+    }
     if let Err(reason) = app.service.writable() {
         return Err(unwell("not-ready", reason));
     }

@@ -173,7 +173,7 @@ impl From<Fault> for Problem {
                     .retry_after(retry_seconds)
             }
             Fault::Busy { .. } => Self::new(unavailable, code, "Busy", detail).retry_after(1),
-            Fault::DiskFull | Fault::ReadOnly => {
+            Fault::DiskFull | Fault::ReadOnly { .. } => {
                 Self::new(unavailable, code, "Read Only", detail).retry_after(60)
             }
             Fault::ShuttingDown => {

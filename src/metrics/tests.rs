@@ -16,6 +16,8 @@ fn busy() -> Metrics {
     clone.read_only(true);
     clone.reload_failed(true);
     clone.self_audit_failed();
+    clone.scrubbed(100);
+    clone.scrub_found();
     clone.answered("/entries/{id}", "GET", 200);
     clone.answered("/entries/{id}", "BREW", 405);
     clone.rate_limited();
@@ -47,6 +49,8 @@ fn every_verb_moves_its_number() {
         "capstan_read_only 1",
         "capstan_reload_failed 1",
         "capstan_self_audit_failures_total 1",
+        "capstan_scrubbed_bytes_total 100",
+        "capstan_scrub_findings_total 1",
         "capstan_http_requests_total{route=\"/entries/{id}\",method=\"GET\",status=\"200\"} 1",
         "capstan_http_requests_total{route=\"/entries/{id}\",method=\"other\",status=\"405\"} 1",
         "capstan_rate_limited_total 1",

@@ -149,6 +149,9 @@ impl Service {
         trust: TrustAnchors,
         trust_text: String,
     ) -> Result<Vec<&'static str>, Error> {
+        if self.damaged() {
+            return Err(Error::Damaged);
+        }
         let rules = self.rules();
         let mut changed = Vec::new();
         if trust_text != rules.trust_text {
@@ -182,6 +185,9 @@ pub enum Error {
     /// The published checkpoint is not ours.
     #[error("the published checkpoint in the data directory is not one this log signed")]
     Checkpoint(#[from] crate::checkpoint::Error),
+    /// The scrub found something.
+    #[error("the store is damaged: nothing is written any more")]
+    Damaged,
     /// A statement of our own did not authenticate.
     #[error("a statement of the log itself is not valid")]
     Envelope(#[from] envelope::Error),

@@ -51,9 +51,9 @@ pub enum Fault {
     /// One issuer too often.
     #[error("issuer {issuer} registers more than {per_minute} statements a minute")]
     IssuerRate { issuer: String, per_minute: u32, retry_seconds: u64 },
-    /// Started without the right to write.
-    #[error("the log was started read-only")]
-    ReadOnly,
+    /// Nothing is written, for a reason that does not go away by itself.
+    #[error("the log is read-only: {why}")]
+    ReadOnly { why: &'static str },
     /// The store failed to read.
     #[error("the store failed")]
     Store(#[from] store::Error),
@@ -68,7 +68,7 @@ impl Fault {
             Self::SelfCheck => "self-check",
             Self::ShuttingDown => "shutting-down",
             Self::IssuerRate { .. } => "issuer-rate",
-            Self::ReadOnly => "read-only",
+            Self::ReadOnly { .. } => "read-only",
             Self::Store(e) => e.code(),
         }
     }

@@ -5,22 +5,23 @@
 //! statement by the trust and policy that were in force at its index.
 
 #[cfg(test)]
-mod tests;
+mod flips;
+#[cfg(test)]
+pub(super) mod tests;
 
 use std::path::Path;
 
 use super::Identity;
 use super::error::chain;
 use super::ledger::Ledger;
-use super::open::{checkpoint_key, guard_of, identity_of};
-use crate::checkpoint::{SignedCheckpoint, VerifierKey};
+use super::open::{checkpoint_verifier, guard_of, identity_of, published_head};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::{Edge, Frontier, LeafIndex, TILE_WIDTH, TileId, parse_hash_tile};
 use crate::log::{leaf_hash, tiles_of};
 use crate::profile::Control;
 use crate::receipt::Head;
 use crate::service::ControlError;
-use crate::store::{self, DataDir, HeadRecord, Store, Stored};
+use crate::store::{self, DataDir, HeadRecord, IndexAudit, Store, Stored};
 use crate::story::{Cast, Speaker};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
@@ -87,6 +88,7 @@ struct Walk<'a> {
     time: UnixSeconds,
     known: Vec<Known>,
     cast: Cast,
+    index: IndexAudit,
     findings: Vec<Finding>,
 }
 
@@ -106,6 +108,7 @@ impl<'a> Walk<'a> {
             time: UnixSeconds::default(),
             known: Vec::new(),
             cast: Cast::default(),
+            index: IndexAudit::default(),
             findings: Vec::new(),
         })
     }
@@ -168,6 +171,12 @@ impl<'a> Walk<'a> {
             self.found(Some(index), "time-runs-back", format!("{now} after {before}"));
         }
         self.time = self.time.max(stored.time);
+        match self.index.hear(self.store, index, stored) {
+            Ok(lacks) => {
+                lacks.into_iter().for_each(|what| self.found(Some(index), "index-differs", what));
+            }
+            Err(e) => self.found(Some(index), e.code(), chain(&e)),
+        }
         match SignedStatement::parse_any_size(stored.canonical.clone()) {
             Ok(statement) if statement.canonical() == stored.canonical => {
                 self.cast.hear(Speaker::of(&statement));
@@ -212,8 +221,16 @@ impl<'a> Walk<'a> {
             let detail = format!("the statements do not give the root {}", self.head.root());
             self.found(None, "root-differs", detail);
         }
+        if self.time != self.head.time() {
+            let (recorded, last) = (self.head.time(), self.time);
+            let detail = format!("the head is of {recorded}, the last statement of {last}");
+            self.found(None, "head-time-differs", detail);
+        }
         for known in std::mem::take(&mut self.known) {
             self.compare(&known);
+        }
+        for what in std::mem::take(&mut self.index).finish(self.store)? {
+            self.found(None, "index-differs", format!("the search index: {what}"));
         }
         self.count()?;
         for control in Control::ALL {
@@ -270,7 +287,5 @@ fn published(dir: &DataDir, identity: &Identity) -> Result<Head, ControlError> {
     let path = dir.checkpoint_path();
     let note =
         std::fs::read_to_string(&path).map_err(|source| store::Error::Io { path, source })?;
-    let verifier = VerifierKey::new(&identity.origin, checkpoint_key(dir)?.public())?;
-    let checkpoint = SignedCheckpoint::parse(&note)?.verify(&verifier)?;
-    Ok(Head { size: checkpoint.size, root: checkpoint.root, time: UnixSeconds::default() })
+    published_head(&note, &checkpoint_verifier(dir, identity)?)
 }

@@ -192,9 +192,14 @@ fn authenticate(
         None => statement.clone(),
         Some(certificates) => with_chain(statement, certificates)?,
     };
-    statement
+    let authentic = statement
         .authenticate(trust, &Resolved { keys }, stored.time)
-        .map_err(|e| (e.code(), e.to_string()))
+        .map_err(|e| (e.code(), e.to_string()))?;
+    if authentic.collateral() != stored.collateral {
+        let detail = "what is kept beside the statement is not what authentication needed";
+        return Err(("collateral-differs", detail.to_owned()));
+    }
+    Ok(authentic)
 }
 
 /// Puts certificates that stood in the unprotected map back there.

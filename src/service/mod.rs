@@ -6,6 +6,7 @@
 //! runs it at its own pace. Everything a reader needs comes from the last
 //! `Snapshot`, so reads never wait for the writer.
 
+mod backup;
 mod bundle;
 mod catalog;
 mod clock;
@@ -26,6 +27,7 @@ mod recent;
 mod refusals;
 mod register;
 mod replay;
+mod scrub;
 mod telling;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -49,6 +51,7 @@ use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 use held::Held;
 
+pub use backup::{RestoreOptions, Restored, backup, restore};
 pub use catalog::{NOT_PROOF, reindex};
 pub use clock::now;
 pub use control::{Error as ControlError, rotate};
@@ -65,6 +68,7 @@ pub use rate::Buckets;
 pub use refusals::{Refused, refusals};
 pub use register::{Candidate, Entry, Prepared, Recognised, Registered};
 pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
+pub use scrub::{Step, keep_scrubbing};
 pub(crate) use telling::summary_json;
 pub use writer::{Error as CommitError, Writer};
 
@@ -84,6 +88,8 @@ pub struct Service {
     issuer_rate: Buckets<String>,
     read_only: AtomicBool,
     reload_failed: AtomicBool,
+    /// Set once, by the scrub.
+    damaged: AtomicBool,
     refusals: refusals::Ring,
     metrics: Metrics,
 }

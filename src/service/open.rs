@@ -197,11 +197,28 @@ fn check_known_heads(
         None => {}
     }
     let Ok(note) = std::fs::read_to_string(store.dir().checkpoint_path()) else { return Ok(()) };
-    let key = checkpoint_key(store.dir())?;
-    let verifier = VerifierKey::new(&identity.origin, key.public())?;
-    let published = SignedCheckpoint::parse(&note)?.verify(&verifier)?;
-    let known = Head { size: published.size, root: published.root, time: UnixSeconds::default() };
+    let known = published_head(&note, &checkpoint_verifier(store.dir(), identity)?)?;
     Ok(store.check_extends(head, edge, &known, "published checkpoint")?)
+}
+
+/// The head in a checkpoint, if the key signed it.
+pub(super) fn published_head(note: &str, key: &VerifierKey) -> Result<Head, control::Error> {
+    let published = SignedCheckpoint::parse(note)?.verify(key)?;
+    Ok(Head { size: published.size, root: published.root, time: UnixSeconds::default() })
+}
+
+/// The key that verifies checkpoints; a copy has only the public one.
+pub(super) fn checkpoint_verifier(
+    dir: &DataDir,
+    identity: &Identity,
+) -> Result<VerifierKey, control::Error> {
+    let path = dir.path().join(store::CHECKPOINT_PUB);
+    if dir.checkpoint_key_path().exists() || !path.exists() {
+        return Ok(VerifierKey::new(&identity.origin, checkpoint_key(dir)?.public())?);
+    }
+    let text = std::fs::read_to_string(&path);
+    let text = text.map_err(|source| store::Error::Io { path, source })?;
+    Ok(VerifierKey::parse(text.trim())?)
 }
 
 pub(super) fn guard_of(store: &Store, path: Option<&Path>) -> Guard {
@@ -273,6 +290,7 @@ pub fn open(
         issuer_rate: Buckets::new(),
         read_only: AtomicBool::new(false),
         reload_failed: AtomicBool::new(false),
+        damaged: AtomicBool::new(false),
         refusals: Ring::new(path),
         queue: Queue::start(writer, options.queue, metrics.clone()),
         options,

@@ -28,11 +28,18 @@ impl Service {
     pub fn writable(&self) -> Result<(), &'static str> {
         if self.options.read_only {
             Err("started read-only")
+        } else if self.damaged() {
+            Err("the store is damaged")
         } else if self.read_only.load(Ordering::Relaxed) {
             Err("the disk is nearly full")
         } else {
             Ok(())
         }
+    }
+
+    /// Whether the scrub found the store damaged.
+    pub fn damaged(&self) -> bool {
+        self.damaged.load(Ordering::Relaxed)
     }
 
     /// Whether the last reload of policy and trust failed.
@@ -86,7 +93,7 @@ impl Service {
         let free = self.store.dir().free_bytes()?;
         let full = free < self.options.min_free_bytes;
         self.metrics.disk_free(free);
-        self.metrics.read_only(full || self.options.read_only);
+        self.metrics.read_only(full || self.options.read_only || self.damaged());
         if self.read_only.swap(full, Ordering::Relaxed) != full {
             tracing::warn!(free, full, "free disk space crossed the limit");
         }

@@ -285,7 +285,10 @@ impl Service {
 
     fn refuse_read_only(&self) -> Result<(), Fault> {
         if self.options.read_only {
-            return Err(Fault::ReadOnly);
+            return Err(Fault::ReadOnly { why: "it was started so" });
+        }
+        if self.damaged() {
+            return Err(Fault::ReadOnly { why: "its store is damaged" });
         }
         if self.read_only.load(Ordering::Relaxed) { Err(Fault::DiskFull) } else { Ok(()) }
     }

@@ -11,6 +11,9 @@
 //! DATA/capstan.toml settings
 //! DATA/refusals.jsonl  the last refusals; no part of the log
 //! DATA/checkpoint   the last published checkpoint
+//! DATA/checkpoint.pub  its public key, in a copy that has no keys
+//! DATA/scrub        where the scrub goes on
+//! DATA/backup.sock  where a running log hands out a copy of itself
 //! DATA.guard        the last signed head, outside what a backup restores
 //! ```
 
@@ -22,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::Error;
+use super::{Error, Guard};
 use crate::key::KeyId;
 
 const FORMAT: &str = "capstan 1\n";
@@ -116,12 +119,22 @@ impl DataDir {
         self.path.join("keys").join("checkpoint.pem")
     }
 
+    /// Where a running log hands out a copy of itself.
+    pub fn backup_path(path: &Path) -> PathBuf {
+        path.join("backup.sock")
+    }
+
     /// Where the guard lies unless settings say otherwise: beside the
     /// directory, so that restoring an old copy of it leaves the guard alone.
     pub fn guard_path(&self) -> PathBuf {
-        let mut name = self.path.as_os_str().to_owned();
+        Self::guard_beside(&self.path).path().to_owned()
+    }
+
+    /// The guard of a directory that may not be there.
+    pub fn guard_beside(path: &Path) -> Guard {
+        let mut name = path.as_os_str().to_owned();
         name.push(".guard");
-        PathBuf::from(name)
+        Guard::at(Path::new(&name))
     }
 
     /// Says that the directory holds a log; the last step of making one.

@@ -100,6 +100,11 @@ impl Engine {
         Ok(Some(bytes))
     }
 
+    /// A tile as it lies on the disk now, not as it was read once.
+    pub(super) fn tile_again(&self, tile: TileId) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.tiles.get(tile_key(tile))?.map(|bytes| bytes.to_vec()))
+    }
+
     pub(super) fn control(&self, control: Control) -> Result<Option<LeafIndex>, Error> {
         let found = self.meta.get(control.subject())?;
         found.map(|bytes| read_index(&bytes).ok_or(Error::HeadUnreadable)).transpose()
@@ -110,7 +115,9 @@ impl Engine {
         let set = Value::read(&bytes).map_err(|_| Error::KeysUnreadable)?;
         let keys = set.array().ok_or(Error::KeysUnreadable)?;
         let read = |key| PublicKey::from_cose_value(key).map_err(|_| Error::KeysUnreadable);
-        keys.iter().map(read).collect()
+        let keys = keys.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        // What a key's reader passes over must be as we wrote it, too.
+        if key::key_set(keys.iter()) == *bytes { Ok(keys) } else { Err(Error::KeysUnreadable) }
     }
 
     pub(super) fn counts(&self) -> Result<Counts, Error> {
@@ -220,6 +227,16 @@ impl Engine {
             self.known.insert(term.clone(), first);
         }
         Ok(first)
+    }
+
+    /// Whether the index has a row under exactly this key.
+    pub(super) fn has_row(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.index.contains_key(key)?)
+    }
+
+    /// Every row of the index.
+    pub(super) fn index_rows(&self) -> fjall::Iter {
+        self.index.iter()
     }
 
     /// Where a session ends.

@@ -15,6 +15,9 @@ pub enum Error {
         "statements lie beyond the head of {size} leaves: the head record is older than the data"
     )]
     BeyondHead { size: TreeSize },
+    /// The statements do not give the tree they were copied from.
+    #[error("the copy has root {found} at {size} leaves, its source says {expected}")]
+    CopyDiffers { size: TreeSize, expected: Digest, found: Digest },
     /// The engine failed.
     #[error("the embedded store failed")]
     Engine(#[from] fjall::Error),
@@ -79,6 +82,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Self::BeyondHead { .. } => "store-beyond-head",
+            Self::CopyDiffers { .. } => "store-copy-differs",
             Self::Engine(_) => "store-engine",
             Self::Exists { .. } => "store-exists",
             Self::Forked { .. } => "store-forked",

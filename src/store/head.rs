@@ -9,7 +9,8 @@ use crate::wire::time::UnixSeconds;
 /// Size, root and frontier after a commit. Everything else in the store is
 /// derived from the statements and can be made again.
 ///
-/// `[root, time, frontier, digest of the record before]`
+/// `[root, time, frontier, digest of the record before, digest of the four]`;
+/// records of early logs have no digest of themselves.
 #[derive(Clone, Debug)]
 pub struct HeadRecord {
     frontier: Frontier,
@@ -58,8 +59,16 @@ impl HeadRecord {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
+        let fields = self.fields();
         let mut out = Vec::new();
-        cbor::array(&mut out, 4);
+        cbor::array(&mut out, 5);
+        out.extend_from_slice(&fields);
+        cbor::bytes(&mut out, Digest::of(&fields).as_bytes());
+        out
+    }
+
+    fn fields(&self) -> Vec<u8> {
+        let mut out = Vec::new();
         cbor::bytes(&mut out, self.root.as_bytes());
         cbor::int(&mut out, self.time.seconds());
         cbor::bytes(&mut out, &self.frontier.encode());
@@ -67,16 +76,23 @@ impl HeadRecord {
         out
     }
 
-    /// Reads a record; its root must be the one its frontier gives.
+    /// Reads a record; its root must be the one its frontier gives, and its
+    /// digest its own.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let value = Value::read(bytes).ok()?;
-        let [root, time, frontier, previous] = value.array()? else { return None };
+        let (root, time, frontier, previous, own) = match value.array()? {
+            [root, time, frontier, previous] => (root, time, frontier, previous, None),
+            [root, time, frontier, previous, own] => (root, time, frontier, previous, Some(own)),
+            _ => return None,
+        };
         let record = Self {
             root: Digest::from_slice(root.bytes()?)?,
             time: UnixSeconds::new(time.int()?),
             frontier: Frontier::decode(frontier.bytes()?).ok()?,
             previous: Digest::from_slice(previous.bytes()?)?,
         };
-        (record.frontier.root() == record.root).then_some(record)
+        let digest = Digest::of(&record.fields());
+        let is_own = own.is_none_or(|own| own.bytes() == Some(digest.as_bytes().as_slice()));
+        (is_own && record.frontier.root() == record.root).then_some(record)
     }
 }

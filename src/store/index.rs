@@ -15,7 +15,8 @@
 //! |                                                    | has it, u64       |
 //! | term of a session                                  | where it ends     |
 //!
-//! A term is field ‖ value ‖ 0x00, numbers are big-endian. A commit is a
+//! A term is field ‖ value ‖ 0x00, in the last two rows with the high bit of the
+//! field set; numbers are big-endian. A commit is a
 //! group, so what a thousand statements have in common costs one row.
 
 use std::collections::HashMap;
@@ -32,6 +33,8 @@ pub(super) const VERSION: u8 = 2;
 pub(super) const MARKER: [u8; 1] = [0];
 /// Longer values are kept as digests. Hex digests of 64 fit as they are.
 const VALUE_BYTES_MAX: usize = 64;
+/// Marks the field of a row that there is once for a term.
+const ALONE: u8 = 0x80;
 /// Starts the value of a long one. With 64 hex digits after it, it is longer
 /// than any value that stands for itself.
 const LONG: u8 = 1;
@@ -184,9 +187,18 @@ impl Term {
         key
     }
 
-    /// The key of what there is once for a term.
-    pub(super) fn alone(&self) -> &[u8] {
-        &self.0
+    /// The key of what there is once for a term. No field has its number.
+    pub(super) fn alone(&self) -> Vec<u8> {
+        let mut key = self.0.clone();
+        if let Some(field) = key.first_mut() {
+            *field |= ALONE;
+        }
+        key
+    }
+
+    /// Whether a key is one of those.
+    pub(super) fn is_alone(key: &[u8]) -> bool {
+        key.first().is_some_and(|field| field & ALONE != 0)
     }
 
     /// Whether its absence is asked for so often that a lookup must be cheap.
@@ -198,6 +210,14 @@ impl Term {
 
     fn is_of(&self, field: Field) -> bool {
         self.0.first() == Some(&field.number())
+    }
+
+    /// The time and the leaf index in a key, if it is one of a time.
+    pub(super) fn as_time(key: &[u8]) -> Option<(UnixSeconds, u64)> {
+        let rest = key.strip_prefix(&[Field::Time.number()])?;
+        let (time, rest) = rest.split_first_chunk::<8>()?;
+        let index = rest.strip_prefix(&[0])?.try_into().ok()?;
+        Some((UnixSeconds::new(u64::from_be_bytes(*time)), u64::from_be_bytes(index)))
     }
 
     /// The leaf index in a key of this term. A value with a zero byte inside
@@ -250,10 +270,13 @@ impl Terms {
 
     /// Says where the session ends once the statement is logged.
     pub fn ending(mut self, session: &str, head: &Head) -> Self {
-        let mut value = head.last.to_be_bytes().to_vec();
-        value.extend_from_slice(head.hash.as_bytes());
-        self.session = Some((Term::new(Field::Session, session), value));
+        self.session = Some((Term::new(Field::Session, session), Self::end_value(head)));
         self
+    }
+
+    /// The end of a session as a row holds it.
+    pub(super) fn end_value(head: &Head) -> Vec<u8> {
+        [head.last.to_be_bytes().as_slice(), head.hash.as_bytes()].concat()
     }
 
     /// Of a statement as it lies in the log, and the events it holds.
@@ -324,8 +347,8 @@ impl<'a> Group<'a> {
     /// Keys and values.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
         let firsts = self.firsts.iter();
-        let firsts = firsts.map(|(term, at)| (term.alone().to_vec(), at.to_be_bytes().to_vec()));
-        let ends = self.sessions.iter().map(|(term, end)| (term.alone().to_vec(), end.to_vec()));
+        let firsts = firsts.map(|(term, at)| (term.alone(), at.to_be_bytes().to_vec()));
+        let ends = self.sessions.iter().map(|(term, end)| (term.alone(), end.to_vec()));
         let rows = self.offsets.iter();
         let rows = rows.map(|(term, offsets)| (term.at(self.first), offsets.clone()));
         firsts.chain(ends).chain(rows)

@@ -4,6 +4,8 @@
 //! tiles and the head record together. After any crash the store holds the
 //! tree before a commit or the tree after it, never something between.
 
+mod audit;
+mod copy;
 mod dir;
 mod engine;
 mod error;
@@ -23,6 +25,8 @@ use crate::wire::cbor::{self, Value};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
+pub use audit::IndexAudit;
+pub use copy::{CHECKPOINT_PUB, Copy, Manifest};
 pub use dir::{DataDir, write_private, write_public};
 pub use engine::Engine;
 pub use error::Error;
@@ -155,6 +159,11 @@ impl Store {
         self.engine.tile(tile)?.ok_or_else(|| Error::TileMissing { path: tile.path() })
     }
 
+    /// A full tile read anew.
+    pub fn full_tile_again(&self, tile: TileId) -> Result<Vec<u8>, Error> {
+        self.engine.tile_again(tile)?.ok_or_else(|| Error::TileMissing { path: tile.path() })
+    }
+
     /// Where a statement stands, if it was logged.
     pub fn find(&self, id: &StatementId) -> Result<Option<LeafIndex>, Error> {
         self.engine.find(id)
@@ -164,6 +173,11 @@ impl Store {
     pub fn statement(&self, index: LeafIndex) -> Result<Option<Stored>, Error> {
         let Some(bytes) = self.engine.statement(index)? else { return Ok(None) };
         Stored::decode(&bytes).map(Some).ok_or(Error::StatementDamaged { index })
+    }
+
+    /// The statement at an index, as it lies there.
+    pub fn row(&self, index: LeafIndex) -> Result<Vec<u8>, Error> {
+        self.engine.statement(index)?.ok_or(Error::StatementMissing { index })
     }
 
     /// The leaf entries from `first`, at most `count`, for an entry bundle.

@@ -278,3 +278,32 @@ fn time_in_the_log_never_runs_backwards() {
     broken[5] ^= 1;
     assert!(HeadRecord::decode(&broken).is_none(), "the root is the frontier's");
 }
+
+#[test]
+fn a_copy_has_the_tree_of_its_source_or_is_none() {
+    let (outside, path) = place();
+    let store = Store::create(DataDir::create(&path).unwrap()).unwrap();
+    let head = append(&store, &HeadRecord::empty(), &mut Edge::empty(), 300);
+    let manifest = Manifest::of(&store, "key".to_owned()).unwrap();
+    let manifest = Manifest::decode(&manifest.encode()).unwrap();
+    assert_eq!(manifest.head().root, head.root());
+    let copy = |name: &str, change: &dyn Fn(u64, Vec<u8>) -> Vec<u8>| {
+        let mut copy = Copy::create(&outside.path().join(name)).unwrap();
+        for index in 0..300 {
+            copy.take(&change(index, store.row(LeafIndex::new(index)).unwrap()))?;
+        }
+        copy.finish(&manifest)
+    };
+    assert_eq!(code(copy("same", &|_, row| row)), "ok");
+    let flip = |row: &mut [u8]| row[5] ^= 1;
+    let flipped = copy("flipped", &|index, mut row| {
+        if index == 7 {
+            flip(&mut row);
+        }
+        row
+    });
+    assert_eq!(code(flipped), "store-copy-differs");
+    assert!(!outside.path().join("flipped/FORMAT").exists());
+    let garbage = copy("garbage", &|index, row| if index == 7 { vec![0xff] } else { row });
+    assert_eq!(code(garbage), "store-statement-damaged");
+}

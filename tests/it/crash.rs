@@ -16,7 +16,11 @@ use capstan::verify::{Memo, inclusion};
 
 use crate::live::{Server, request};
 
-const KILLS: u64 = 20;
+/// `LONG_TESTS=1` kills ten times as often.
+fn kills() -> u64 {
+    if std::env::var_os("LONG_TESTS").is_some() { 200 } else { 20 }
+}
+
 const WRITERS: u64 = 8;
 
 /// A statement the log answered 201 for, and its answer.
@@ -26,7 +30,7 @@ struct Acknowledged {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_to_twenty_kills() {
+fn nothing_acknowledged_is_lost_to_kills() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let policy = include_str!("../../policy/open.toml");
@@ -34,7 +38,7 @@ fn nothing_acknowledged_is_lost_to_twenty_kills() {
     let key = SigningKey::generate(Algorithm::EdDsa).unwrap();
     let acknowledged = Mutex::new(Vec::new());
     let counter = AtomicU64::new(0);
-    for round in 0..KILLS {
+    for round in 0..kills() {
         let server = Server::start(&data);
         check_some(&server, &acknowledged.lock().unwrap());
         let stop = AtomicBool::new(false);
@@ -51,6 +55,7 @@ fn nothing_acknowledged_is_lost_to_twenty_kills() {
     let acknowledged = acknowledged.into_inner().unwrap();
     assert!(acknowledged.len() > 20, "the load was real: {}", acknowledged.len());
     check_all(&data, &acknowledged);
+    println!("{} kills, {} acknowledged", kills(), acknowledged.len());
 }
 
 fn write(
@@ -180,7 +185,7 @@ fn a_restored_older_copy_does_not_write() {
     assert!(said.contains("rolled back"), "{said}");
 }
 
-fn copy_tree(from: &std::path::Path, to: &std::path::Path) {
+pub(crate) fn copy_tree(from: &std::path::Path, to: &std::path::Path) {
     let status = std::process::Command::new("cp").arg("-a").args([from, to]).status().unwrap();
     assert!(status.success());
 }

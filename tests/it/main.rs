@@ -54,6 +54,12 @@ mod crash;
 /// `capstan hammer` against sound and lying logs.
 mod hammer;
 
+/// Flipped bits in the files of a log.
+mod flips;
+
+/// Copies of a running log, and logs made from copies.
+mod backup;
+
 /// A real process with a real socket, for the others.
 mod live;
 

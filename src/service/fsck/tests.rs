@@ -17,7 +17,7 @@ const NAME: &str = "https://fsck.example";
 
 /// A log of 262 entries: policy, trust, 259 statements, one succession; one
 /// full tile.
-fn log(root: &Path) -> PathBuf {
+pub(crate) fn log(root: &Path) -> PathBuf {
     let data = root.join("log");
     init(&data, NAME, OPEN, Algorithm::Es256).unwrap();
     let options = Options::from_config(&crate::config::Config::default());
@@ -68,12 +68,12 @@ fn own(data: &Path, control: Control, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The engine's rows, written to behind everybody's back.
-struct Rows {
+pub(crate) struct Rows {
     database: Database,
 }
 
 impl Rows {
-    fn of(data: &Path) -> Self {
+    pub(crate) fn of(data: &Path) -> Self {
         Self { database: Database::builder(data.join("store")).open().unwrap() }
     }
 
@@ -81,25 +81,30 @@ impl Rows {
         self.database.keyspace(name, KeyspaceCreateOptions::default).unwrap()
     }
 
-    fn put(&self, keyspace: &str, key: &[u8], value: &[u8]) {
+    pub(crate) fn put(&self, keyspace: &str, key: &[u8], value: &[u8]) {
         self.keyspace(keyspace).insert(key, value).unwrap();
         self.database.persist(PersistMode::SyncAll).unwrap();
     }
 
-    fn remove(&self, keyspace: &str, key: &[u8]) {
+    pub(crate) fn remove(&self, keyspace: &str, key: &[u8]) {
         self.keyspace(keyspace).remove(key).unwrap();
         self.database.persist(PersistMode::SyncAll).unwrap();
     }
 
+    pub(crate) fn all(&self, keyspace: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let rows = self.keyspace(keyspace).iter().map(|row| row.into_inner().unwrap());
+        rows.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+    }
+
     /// `[S, collateral, time]` of a statement.
-    fn stored(&self, index: u64) -> (Vec<u8>, u64) {
+    pub(crate) fn stored(&self, index: u64) -> (Vec<u8>, u64) {
         let bytes = self.keyspace("statements").get(index.to_be_bytes()).unwrap().unwrap();
         let value = cbor::Value::read(&bytes).unwrap();
         let row = value.array().unwrap();
         (row[0].bytes().unwrap().to_vec(), row[2].int().unwrap())
     }
 
-    fn store(&self, index: u64, canonical: &[u8], time: u64) {
+    pub(crate) fn store(&self, index: u64, canonical: &[u8], time: u64) {
         let mut out = Vec::new();
         cbor::array(&mut out, 3);
         cbor::bytes(&mut out, canonical);

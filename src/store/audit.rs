@@ -1,0 +1,98 @@
+//! The index held against the statements it is made from.
+//!
+//! In: every statement, in order. Out: what the index lacks of each, and at
+//! the end what it has and nothing accounts for. Every pair of term and
+//! statement is looked up, and the pairs are counted: none can hide.
+
+use std::collections::HashMap;
+
+use super::index::{Field, Term, Terms, statements_in};
+use super::{Error, Store, Stored, index};
+use crate::log::LeafIndex;
+use crate::profile::cra::trace::{Head, continuity};
+use crate::wire::time::UnixSeconds;
+
+/// A walk under way.
+#[derive(Default)]
+pub struct IndexAudit {
+    ends: HashMap<String, Head>,
+    time: Option<UnixSeconds>,
+    pairs: u64,
+}
+
+impl IndexAudit {
+    /// What the index lacks of the next statement.
+    pub fn hear(
+        &mut self,
+        store: &Store,
+        index: LeafIndex,
+        stored: &Stored,
+    ) -> Result<Vec<&'static str>, Error> {
+        let mut lacks = Vec::new();
+        let (terms, span) = Terms::of_canonical(&stored.canonical);
+        for term in terms.iter() {
+            self.pairs += 1;
+            if !store.engine.has_term(term, index.get())? {
+                lacks.push("it cannot be found by one of its values");
+            }
+            if term.is_asked_for() && !store.engine.knows(term)? {
+                lacks.push("one of its values counts as unknown");
+            }
+        }
+        if self.time.replace(stored.time) != Some(stored.time)
+            && !store.engine.has_row(&Term::time(stored.time).at(index.get()))?
+        {
+            lacks.push("it cannot be found by its time");
+        }
+        if let Some(span) = span
+            && let Some(end) = continuity(self.ends.get(&span.session), &span).head_after(&span)
+        {
+            self.ends.insert(span.session, end);
+        }
+        Ok(lacks)
+    }
+
+    /// What is in the index that no statement accounts for.
+    pub fn finish(self, store: &Store) -> Result<Vec<String>, Error> {
+        let mut wrong = Vec::new();
+        if !store.engine.index_is_current()? {
+            wrong.push("it has no marker of this version; the next start makes it again".into());
+            return Ok(wrong);
+        }
+        let ends = self.ends.iter().map(|(session, end)| {
+            let term = Term::new(Field::Session, session);
+            (term.alone(), Terms::end_value(end))
+        });
+        let mut ends: HashMap<Vec<u8>, Vec<u8>> = ends.collect();
+        let mut pairs = 0_u64;
+        for row in store.engine.index_rows() {
+            let (key, value) = row.into_inner().map_err(Error::Engine)?;
+            if *key == index::MARKER {
+                continue;
+            } else if let Some(end) = ends.remove(&*key) {
+                if end != *value {
+                    wrong.push("the end of a session is another".to_owned());
+                }
+            } else if let Some((time, at)) = Term::as_time(&key) {
+                let stored = store.statement(LeafIndex::new(at)).ok().flatten();
+                if stored.is_none_or(|stored| stored.time != time) {
+                    wrong.push(format!("#{at} was not registered at {time}"));
+                }
+            } else if Term::is_alone(&key) && value.len() == 8 {
+                pairs = pairs.saturating_add(1);
+            } else if Term::is_alone(&key) || value.is_empty() || value.len() % 2 == 1 {
+                wrong.push("a row cannot be read".to_owned());
+            } else {
+                let count = statements_in(0, &value).count();
+                pairs = pairs.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+            }
+        }
+        if !ends.is_empty() {
+            wrong.push(format!("{} sessions have no end", ends.len()));
+        }
+        if pairs != self.pairs {
+            wrong.push(format!("it has {pairs} places, the statements give {}", self.pairs));
+        }
+        Ok(wrong)
+    }
+}

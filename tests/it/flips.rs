@@ -1,0 +1,96 @@
+//! Flipped bits in the files of a log.
+//!
+//! On disk not every bit says something: there is room behind the end of a
+//! journal. What a flip must never do is change what the log holds without
+//! being found. `LONG_TESTS=1` flips many more.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use capstan::envelope::{Draft, seal};
+use capstan::key::{Algorithm, SigningKey};
+use capstan::service;
+
+use crate::crash::copy_tree;
+use crate::live::{Server, request};
+
+fn log(data: &Path) {
+    let policy = include_str!("../../policy/open.toml");
+    service::init(data, "flips.invalid", policy, Algorithm::Es256).unwrap();
+    let key = SigningKey::generate(Algorithm::EdDsa).unwrap();
+    let server = Server::start(data);
+    for n in 0..300 {
+        let text = format!("statement {n}");
+        let draft = Draft {
+            content_type: "text/plain",
+            issuer: "https://agent.example",
+            subject: "urn:example:flips",
+            issued_at: None,
+            payload: text.as_bytes(),
+        };
+        let statement = seal(&draft, &key).unwrap();
+        assert_eq!(request(&server.address, "POST /entries", &statement).unwrap().0, 201);
+    }
+    assert!(server.terminate().success());
+}
+
+fn files(dir: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, into);
+        } else if std::fs::metadata(&path).unwrap().len() > 0 {
+            into.push(path);
+        }
+    }
+}
+
+/// Exit code, root, and everything that was said.
+fn fsck(data: &Path) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
+    command.args(["fsck", "--json", "--data"]).arg(data).env_remove("CAPSTAN_VECTORS");
+    let output = command.env("RUST_BACKTRACE", "0").output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let root = answer["root"].as_str().unwrap_or_default().to_owned();
+    let said = [output.stdout, output.stderr].map(|s| String::from_utf8_lossy(&s).into_owned());
+    (output.status.code(), root, said.concat())
+}
+
+#[test]
+fn a_flipped_bit_on_the_disk_is_found_or_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (good, data) = (dir.path().join("good"), dir.path().join("data"));
+    log(&good);
+    std::fs::copy(dir.path().join("good.guard"), dir.path().join("data.guard")).unwrap();
+    let (exit, root, said) = fsck(&good);
+    assert_eq!(exit, Some(0), "{said}");
+    let flips = if std::env::var_os("LONG_TESTS").is_some() { 1000 } else { 60 };
+    let (mut seed, mut found, mut silent) = (1_u64, 0, 0);
+    for nth in 0..flips {
+        copy_tree(&good, &data);
+        let mut all = Vec::new();
+        files(&data.join("store"), &mut all);
+        all.sort();
+        let mut roll = |sides: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(seed >> 33).unwrap() % sides
+        };
+        let path = &all[roll(all.len())];
+        let mut bytes = std::fs::read(path).unwrap();
+        let used = bytes.iter().rposition(|byte| *byte != 0).unwrap_or(0) + 1;
+        let place = roll(used * 8);
+        bytes[place / 8] ^= 1 << (place % 8);
+        std::fs::write(path, bytes).unwrap();
+        let (exit, after, said) = fsck(&data);
+        if exit == Some(0) {
+            silent += 1;
+            assert_eq!(after, root, "flip {nth}, bit {place} of {}", path.display());
+        } else {
+            found += 1;
+            assert!(!said.is_empty(), "flip {nth}: a refusal says why");
+        }
+        std::fs::remove_dir_all(&data).unwrap();
+    }
+    println!("{flips} flips: {found} found, {silent} changed nothing");
+    assert!(found > flips / 4);
+}
