@@ -16,8 +16,8 @@
 //! | term of a session                                  | where it ends     |
 //!
 //! A term is field ‖ value ‖ 0x00, in the last two rows with the high bit of the
-//! field set; numbers are big-endian. A commit is a
-//! group, so what a thousand statements have in common costs one row.
+//! field set; numbers are big-endian. A commit is a group, so what a thousand
+//! statements have in common costs one row.
 
 use std::collections::HashMap;
 
