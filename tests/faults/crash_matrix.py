@@ -2,7 +2,7 @@
 """Every crash a run can meet: its file operations are recorded, and the disk
 is rebuilt as a crash after each of them could leave it.
 
-    crash_matrix.py [--long] [--seed N] [--limit N]
+    SEED=N tests/faults/run [long] crash_matrix
 
 kept        the process dies, the system lives
 lost        power cut: whatever was not synced is gone
@@ -125,7 +125,7 @@ def sees_loss(work, found, released, fresh):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--long", action="store_true")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED", "1")))
     parser.add_argument("--limit", type=int, default=None)
     options = parser.parse_args()
     dice = random.Random(options.seed)
@@ -150,6 +150,7 @@ def main():
         sees_loss(work, found, released, small[-1])
         failures += Matrix(work, found, released, small[-1]).run(schedules)
         tried += len(schedules)
+        lib.say(f"{name}: {tried} schedules, {len(failures)} broken")
         doubles = again(work, found, released, small[count:-1], dice, 12 if options.long else 2)
         for second, known in doubles:
             schedules, total = choose(second, dice, 60 if options.long else 20, 1)

@@ -78,7 +78,7 @@ def main():
         for nth in range(1, count + 1, step):
             schedules += [(call, effect, nth) for effect in EFFECTS]
     lib.say(f"inject: {most}, {len(schedules)} runs")
-    started, failures, tally = time.time(), [], {"went on": 0, "ended": 0, "never started": 0}
+    started, failures, tally = time.time(), [], {"went on": 0, "ended": 0, "no receipt": 0}
 
     def one(schedule):
         number, (call, effect, nth) = schedule
@@ -90,7 +90,7 @@ def main():
         elif acknowledged:
             tally["ended"] += 1
         else:
-            tally["never started"] += 1
+            tally["no receipt"] += 1
         try:
             lib.check_data(data, acknowledged, fresh)
         except lib.Broken as error:

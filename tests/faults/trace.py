@@ -29,7 +29,7 @@ def strace(out):
 LINE = re.compile(rb"^(\d+) +(.*)$")
 UNFINISHED = re.compile(rb"^(.*?) *<unfinished \.\.\.>$")
 RESUMED = re.compile(rb"^<\.\.\. (\w+) resumed>(.*)$")
-CALL = re.compile(rb"^(\w+)\((.*)\)? += (-?\d+|0x[0-9a-f]+|\?)(.*)$", re.S)
+CALL = re.compile(rb"^(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+|\?)(.*)$", re.S)
 STRING = re.compile(rb'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')
 
 
