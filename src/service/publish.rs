@@ -11,7 +11,7 @@ use crate::checkpoint::{Checkpoint, SignedCheckpoint, VerifierKey};
 use crate::log::TreeSize;
 use crate::metrics::Metrics;
 use crate::receipt::{Head, SignedHead};
-use crate::store::{self, write_public};
+use crate::store::{self, DataDir, write_public};
 
 impl Service {
     /// What the log calls itself.
@@ -103,6 +103,7 @@ impl Service {
     /// Takes nothing more, commits what was taken, publishes it.
     pub fn shut_down(&self) -> Result<(), Fault> {
         self.queue.drain();
+        let _absent = std::fs::remove_file(DataDir::backup_path(self.store.dir().path()));
         if self.options.read_only {
             return Ok(());
         }

@@ -117,6 +117,10 @@ class Trace:
                 cut = UNFINISHED.match(rest)
                 resumed = RESUMED.match(rest)
                 start = number
+                if cut and cut.group(1).startswith(b"close("):
+                    # The number is free, and may be another's, from here on.
+                    self.on_close(cut.group(1)[6:], None, None, None, None)
+                    continue
                 if cut:
                     pending[thread] = (number, cut.group(1))
                     continue

@@ -456,7 +456,7 @@ fn copy(from: &Path, to: &Path) {
         let target = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
             copy(&entry.path(), &target);
-        } else {
+        } else if entry.file_type().unwrap().is_file() {
             std::fs::copy(entry.path(), target).unwrap();
         }
     }
