@@ -5,7 +5,7 @@ Standard library only; run it from anywhere, the output does not vary.
 """
 
 import json
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from hashlib import sha256
 from pathlib import Path
 
@@ -145,7 +145,87 @@ resolution = {
     "trace_id": UUID % 4,
 }
 
+capsule = {
+    "spec_version": "draft-mih-scitt-agent-action-capsule-01",
+    "format_version": "2",
+    "action_id": "order-7",
+    "action_type": "decide",
+    "operator": "acme",
+    "developer": "agent@v1",
+    "timestamp": "2026-06-13T00:00:00Z",
+    "disposition": {"decision": "accept", "approver": "human", "human_disposed": True, "verdict_class": "executed"},
+    "effect": {
+        "status": "confirmed",
+        "type": "write_order",
+        "effect_attestation": "gate_executed",
+        "request_digest": "1" * 64,
+        "response_digest": "2" * 64,
+    },
+    "constraints": [{"id": "com.example.floor", "result": "pass", "severity": "high", "blocking": True}],
+    "assurance": {"attestation_mode": "self_attested", "effect_mode": "confirmed", "ledger_mode": "standalone"},
+}
+
+
+def identified(record):
+    """A Capsule with its id: nothing in ours is empty, so nothing is removed."""
+    return compact(record | {"capsule_id": sha256(compact(record).encode()).hexdigest()}).encode()
+
+
+def der(tag, *parts):
+    """One DER element of up to 64 KiB."""
+    content = b"".join(parts)
+    size = len(content)
+    long = size.to_bytes(2, "big").lstrip(b"\0")
+    return bytes([tag]) + (bytes([size]) if size < 128 else bytes([128 | len(long)]) + long) + content
+
+
+ED25519 = der(0x30, der(6, bytes([43, 101, 112])))
+# The base point of the curve: a key whose secret is one.
+spki = der(0x30, ED25519, der(3, b"\0\x58" + b"\x66" * 31))
+moment = der(0x17, b"260101000000Z")
+unsigned = der(
+    0x30,
+    der(0xA0, der(2, b"\2")),
+    der(2, b"\1"),
+    ED25519,
+    der(0x30),
+    der(0x30, moment, moment),
+    der(0x30),
+    spki,
+)
+certificate = der(0x30, unsigned, ED25519, der(3, bytes(65)))
+x = urlsafe_b64encode(b"\x58" + b"\x66" * 31).decode().rstrip("=")
+method = {"id": "#k", "type": "JsonWebKey", "publicKeyJwk": {"kty": "OKP", "crv": "Ed25519", "x": x}}
+did = {"id": "did:web:example.org", "verificationMethod": [method], "assertionMethod": ["#k"]}
+
+
+def often(first, pattern, last):
+    """An input of `memory`: the pattern as often as it may be, to all readers."""
+    return bytes([255, 255, 255, len(first), len(pattern)]) + first + pattern + last
+
+
+# Elements, nesting, members, lines: items that cost more than their bytes.
+PATTERNS = [(b"[", b"0,", b"0]"), (b"[", b"{},", b"0]"), (b"", b"[", b""), (b'{"a":[', b'"",', b"0]}")]
+PATTERNS += [(b"\x99\x0f\xff", b"\x00", b""), (b"\x81" * 9 + b"\x99\x0f\xf0", b"\x80", b""), (b"", b"1\n", b"")]
+PATTERNS += [(b"", b"a=0\n[b]\n", b""), (b'{"steps":[', b"0,", b'0],"constraints":[0]}')]
+PATTERNS += [(b"\xd2\x84\x59\x0f\xf3\xb9\x0f\xff", b"\x00", b"")]
+
 SEEDS = {
+    "capsule": [identified(capsule), compact(capsule).encode(), identified({"domain": "é", "x": [1.5, None]})],
+    "did": [
+        json.dumps(did).encode(),
+        b"did:x509:0:sha256:" + urlsafe_b64encode(NODE).rstrip(b"=") + b"::subject:CN:a::san:dns:b.example",
+        certificate,
+        spki,
+        cbor({1: 1, -1: 6, -2: b"\x58" + b"\x66" * 31}),
+    ],
+    "json": [
+        b'{"a":[1,-2.5e+3,{"b":null,"c":[]}],"d":"\\u00e9\\ud83d\\ude00 x","e":true,"f":{"g":0}}',
+        b'[1e400,-0,0.1,123456789012345678901234567890,"\\ud800"]',
+        b'{"a":1,"\\u0061":2}',
+        identified(capsule),
+    ],
+    "memory": [often(*pattern) for pattern in PATTERNS],
     "cbor": [cbor(0), cbor(-1), cbor({1: [b"x", "y", None]}), cbor((1, 2)), b"\xf9\x3c\x00", cbor(STATEMENT)],
     "statement": [
         statement,
@@ -175,8 +255,8 @@ SEEDS = {
     "trust": [
         b'[[issuer]]\nname = "https://agent.example"\nkeys = []\nuntil = 2026-01-01T00:00:00Z\n',
         b'[[issuer]]\nname = "a"\nkeys = ["""-----BEGIN PUBLIC KEY-----\n'
-        b"MCowBQYDK2VwAyEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"
-        b'-----END PUBLIC KEY-----"""]\n',
+        + b64encode(spki)
+        + b'\n-----END PUBLIC KEY-----"""]\n',
         b'[[anchor]]\nname = "a"\ncertificate = ""\neku = "1.3.6.1.5.5.7.3.3"\n',
         b'[[log]]\nname = "https://log.example"\nkeys = []\ncheckpoint = "log.example+00000000+AQ=="\n',
     ],

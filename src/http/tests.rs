@@ -2,6 +2,8 @@
 //! the writer is held, so that nothing here is a matter of luck. All other
 //! statuses are in `tests/it/api.rs`.
 
+mod queries;
+
 use std::pin::Pin;
 use std::task::{Context, Poll};
 

@@ -6,6 +6,7 @@
 
 mod algorithm;
 mod cose_key;
+mod point;
 mod public;
 mod signing;
 #[cfg(test)]

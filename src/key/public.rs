@@ -8,7 +8,7 @@ use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
 use x509_parser::prelude::FromDer;
 
-use super::{Algorithm, Error, KeyId};
+use super::{Algorithm, Error, KeyId, point};
 use crate::wire::digest::Digest;
 use crate::wire::text;
 
@@ -225,14 +225,14 @@ fn kind(material: &Material) -> &'static str {
     }
 }
 
-/// The key in the spelling the library parses.
+/// The key in the spelling the library parses, if it is one we take.
 fn library_form(material: &Material) -> Option<Vec<u8>> {
     match material {
         Material::Ec { curve, x, y } => {
             let len = curve.coordinate_len();
             (x.len() == len && y.len() == len).then(|| [&[4], x.as_slice(), y.as_slice()].concat())
         }
-        Material::Ed25519(key) => Some(key.to_vec()),
+        Material::Ed25519(key) => point::is_sound(key).then(|| key.to_vec()),
         Material::MlDsa { bytes, .. } => Some(bytes.clone()),
         Material::Rsa { n, e } => Some(der(0x30, &[der_unsigned(n), der_unsigned(e)].concat())),
     }

@@ -1,5 +1,7 @@
 //! Two libraries, one verdict; and the RFC 9679 check value.
 
+mod edges;
+
 use super::*;
 use crate::wire::text;
 

@@ -1,6 +1,7 @@
 //! Every path of every tree up to 257 leaves, three ways, against the RFC's
 //! recursive definition and two foreign trees.
 
+mod foreign;
 mod oracle;
 mod tiles;
 

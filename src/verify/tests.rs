@@ -2,6 +2,7 @@
 
 mod bits;
 mod capsule;
+mod mutate;
 mod proofs;
 
 use ciborium::Value as Other;

@@ -6,6 +6,7 @@
 
 mod error;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use minicbor::data::Type;
@@ -92,6 +93,16 @@ impl<'a> Value<'a> {
             Self::Float(_) => "a floating-point number",
             Self::Null => "null",
             Self::Simple(_) => "a simple value",
+        }
+    }
+
+    pub(super) fn holds_float(&self) -> bool {
+        match self {
+            Self::Float(_) => true,
+            Self::Array(items) => items.iter().any(Self::holds_float),
+            Self::Map(entries) => entries.iter().any(|(k, v)| k.holds_float() || v.holds_float()),
+            Self::Tag(_, item) => item.holds_float(),
+            _ => false,
         }
     }
 
@@ -303,11 +314,11 @@ impl<'a> Reader<'a> {
     fn map_at(&mut self, depth: usize) -> Result<Value<'a>, Error> {
         let count = self.definite("a map", |d| d.map())?;
         let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::new();
-        let mut keys: Vec<(&[u8], usize)> = Vec::new();
+        let mut keys: Vec<(Cow<'a, [u8]>, usize)> = Vec::new();
         for _ in 0..count {
             let at = self.position();
             let key = self.value_at(depth + 1)?;
-            keys.push((self.decoder.input().get(at..self.position()).unwrap_or_default(), at));
+            keys.push((self.spelling(&key, at), at));
             entries.push((key, self.value_at(depth + 1)?));
         }
         // Equal keys have equal spellings; sorting brings them together.
@@ -320,6 +331,15 @@ impl<'a> Reader<'a> {
             }
             None => Ok(Value::Map(entries)),
         }
+    }
+
+    /// The one spelling of an item that was read from `at` on. Only floats
+    /// may come in several.
+    fn spelling(&self, item: &Value<'a>, at: usize) -> Cow<'a, [u8]> {
+        if item.holds_float() {
+            return Cow::Owned(item.encode());
+        }
+        Cow::Borrowed(self.decoder.input().get(at..self.position()).unwrap_or_default())
     }
 
     /// A head that says how many items follow.

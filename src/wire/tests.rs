@@ -18,6 +18,8 @@ fn every_refusal_by_its_code() {
         ("a201010102", "cbor-duplicate-key"),
         ("a3006161616100616102", "cbor-duplicate-key"),
         ("a2a10102f5a10102f4", "cbor-duplicate-key"),
+        ("a2f93c0000fb3ff000000000000000", "cbor-duplicate-key"),
+        ("a281f93c000081fa3f80000000", "cbor-duplicate-key"),
         ("9f01ff", "cbor-indefinite-length"),
         ("bf0101ff", "cbor-indefinite-length"),
         ("5f4100ff", "cbor-indefinite-length"),
@@ -77,18 +79,8 @@ fn a_reader_that_wants_one_kind_refuses_another() {
 /// bytes. Floats are the exception: we keep their value, not their width.
 fn check_one_spelling(bytes: &[u8]) {
     let Ok(value) = Value::read(bytes) else { return };
-    if !holds_float(&value) {
+    if !value.holds_float() {
         assert_eq!(value.encode(), bytes, "{}", hex(bytes));
-    }
-}
-
-fn holds_float(value: &Value<'_>) -> bool {
-    match value {
-        Value::Float(_) => true,
-        Value::Array(items) => items.iter().any(holds_float),
-        Value::Map(entries) => entries.iter().any(|(k, v)| holds_float(k) || holds_float(v)),
-        Value::Tag(_, item) => holds_float(item),
-        _ => false,
     }
 }
 
@@ -179,6 +171,81 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = byte;
         check_one_spelling(&bytes);
+    }
+}
+
+/// Whether the other library knows everything in a value: it has no simple
+/// values but three, and reads `undefined` as null.
+fn is_known_elsewhere(value: &Value<'_>) -> bool {
+    match value {
+        Value::Simple(_) => false,
+        Value::Tag(tag, item) => !(2..=3).contains(tag) && is_known_elsewhere(item),
+        Value::Array(items) => items.iter().all(is_known_elsewhere),
+        Value::Map(entries) => {
+            entries.iter().all(|(k, v)| is_known_elsewhere(k) && is_known_elsewhere(v))
+        }
+        _ => true,
+    }
+}
+
+/// What we take the other library takes with the same meaning; what we refuse
+/// and it takes is refused for being a second spelling, or for a limit.
+fn check_second_opinion(bytes: &[u8]) {
+    let on_purpose = [
+        "cbor-duplicate-key",
+        "cbor-indefinite-length",
+        "cbor-long-head",
+        "cbor-too-deep",
+        "cbor-too-many-items",
+        "cbor-trailing-bytes",
+    ];
+    // RFC 8949, 3.3: `f8 14` is not `false`; the other library thinks it is.
+    let is_long_simple = bytes.windows(2).any(|pair| pair[0] == 0xf8 && pair[1] < 32);
+    let other: Result<ciborium::Value, _> = ciborium::from_reader(bytes);
+    match (Value::read(bytes), other) {
+        (Ok(ours), Ok(other)) if is_known_elsewhere(&ours) => {
+            assert_eq!(spelt(&theirs(&ours)), spelt(&other), "{}", hex(bytes));
+        }
+        (Ok(ours), Err(e)) => assert!(!is_known_elsewhere(&ours), "{}: {e}", hex(bytes)),
+        (Err(e), Ok(_)) => {
+            assert!(is_long_simple || on_purpose.contains(&e.code()), "{}: {e}", hex(bytes));
+        }
+        (Ok(_), Ok(_)) | (Err(_), Err(_)) => {}
+    }
+}
+
+#[test]
+fn a_second_reader_agrees_on_every_input_of_up_to_two_bytes() {
+    check_second_opinion(&[]);
+    for a in 0..=255 {
+        check_second_opinion(&[a]);
+        (0..=255).for_each(|b| check_second_opinion(&[a, b]));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn a_second_reader_agrees_on_damaged_bytes(
+        value in any_value(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        cut: prop::sample::Index,
+    ) {
+        let mut bytes = spelt(&value);
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        check_second_opinion(&bytes);
+        check_second_opinion(&bytes[..cut.index(bytes.len())]);
+    }
+
+    #[test]
+    fn a_second_reader_agrees_on_random_bytes(
+        bytes in prop::collection::vec(any::<u8>(), 0..12)
+    ) {
+        check_second_opinion(&bytes);
     }
 }
 

@@ -137,9 +137,21 @@ impl RsMerkle {
         let proof = self.0.proof(&[at(index)]);
         proof.proof_hashes().iter().copied().map(Digest::from_bytes).collect()
     }
+
+    /// What its verifier says of a path; it knows the tree only by its root.
+    pub(super) fn accepts(
+        root: Digest,
+        leaf: Digest,
+        (index, size): (u64, u64),
+        path: &[Digest],
+    ) -> bool {
+        let path = path.iter().map(|node| *node.as_bytes()).collect();
+        let proof = rs_merkle::MerkleProof::<Inner>::new(path);
+        proof.verify(*root.as_bytes(), &[at(index)], &[*leaf.as_bytes()], at(size))
+    }
 }
 
-/// A foreign tree over entries, for roots and consistency.
+/// A foreign tree over entries, for roots, inclusion and consistency.
 pub(super) struct CtMerkle(ct_merkle::mem_backed_tree::MemoryBackedTree<sha2::Sha256, Vec<u8>>);
 
 impl CtMerkle {
@@ -155,9 +167,34 @@ impl CtMerkle {
         Digest::from_slice(self.0.root().as_bytes()).unwrap()
     }
 
+    pub(super) fn inclusion(&self, index: u64) -> Vec<Digest> {
+        digests(self.0.prove_inclusion(at(index)).as_bytes())
+    }
+
+    /// What its verifier says of a path for an entry of this tree.
+    pub(super) fn accepts_inclusion(&self, entry: &Digest, index: u64, path: &[Digest]) -> bool {
+        let proof = ct_merkle::InclusionProof::try_from_bytes(concatenated(path)).unwrap();
+        let entry = entry.as_bytes().to_vec();
+        self.0.root().verify_inclusion(&entry, index, &proof).is_ok()
+    }
+
+    /// What its verifier says of a path from an older root to this tree's.
+    pub(super) fn accepts_consistency(&self, older: Digest, from: u64, path: &[Digest]) -> bool {
+        let proof = ct_merkle::ConsistencyProof::try_from_bytes(concatenated(path)).unwrap();
+        let older = ct_merkle::RootHash::new((*older.as_bytes()).into(), from);
+        self.0.root().verify_consistency(&older, &proof).is_ok()
+    }
+
     /// From size `from` to its present size.
     pub(super) fn consistency(&self, from: u64) -> Vec<Digest> {
-        let proof = self.0.prove_consistency(at(self.0.len() - from));
-        proof.as_bytes().chunks(32).map(|hash| Digest::from_slice(hash).unwrap()).collect()
+        digests(self.0.prove_consistency(at(self.0.len() - from)).as_bytes())
     }
+}
+
+fn digests(bytes: &[u8]) -> Vec<Digest> {
+    bytes.chunks(32).map(|hash| Digest::from_slice(hash).unwrap()).collect()
+}
+
+fn concatenated(path: &[Digest]) -> Vec<u8> {
+    path.iter().flat_map(|node| node.as_bytes()).copied().collect()
 }

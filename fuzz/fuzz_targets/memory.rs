@@ -1,0 +1,108 @@
+//! Reading takes memory in proportion to what is read, whatever it is.
+//!
+//! In: one byte that picks a reader (or all, when there is none of that
+//! number), two that say how often a pattern is repeated, two that say where
+//! it starts and how long it is. So a short input stands for a long one, and
+//! the fuzzer looks for the pattern that costs most.
+#![no_main]
+
+use capstan::checkpoint::SignedCheckpoint;
+use capstan::envelope::SignedStatement;
+use capstan::log::{TilePath, parse_entry_bundle};
+use capstan::policy::Policy;
+use capstan::profile::capsule::CapsuleRecord;
+use capstan::profile::cra::{AtlasRecord, CarpRecord, TraceRecord};
+use capstan::profile::pacr::{Encoding, PacrRecord};
+use capstan::profile::pca::{Constraints, Observations, PcaCertificateRecord, PcaEvidenceRecord};
+use capstan::receipt::Receipt;
+use capstan::trust::TrustAnchors;
+use capstan::trust::did_document::parse_did_document;
+use capstan::trust::x509::leaf_key_of;
+use capstan::verify::{Evidence, verify};
+use capstan::wire::cbor::{Value, split_sequence};
+use capstan::wire::json::Json;
+use capstan::wire::limits::{BATCH_STATEMENTS_MAX, STATEMENT_BYTES_MAX};
+use capstan::wire::time::UnixSeconds;
+use libfuzzer_sys::fuzz_target;
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// Reader, name, and the bytes of memory for each byte of text.
+type Reader = (&'static str, usize, fn(&[u8]));
+
+/// What a reader may take besides, however short the text.
+const FLAT: usize = 64 * 1024;
+
+/// `docs/threat-model.md` states the largest of these.
+const READERS: &[Reader] = &[
+    ("json", 64, |b| drop(Json::read(b))),
+    ("cbor", 64, |b| drop(Value::read(b))),
+    ("sequence", 64, |b| drop(split_sequence(b, BATCH_STATEMENTS_MAX))),
+    ("statement", 64, |b| drop(SignedStatement::parse(b.to_vec()))),
+    ("receipt", 64, |b| drop(Receipt::parse(b.to_vec()))),
+    ("checkpoint", 64, |b| text(b, |t| drop(SignedCheckpoint::parse(t)))),
+    ("tile path", 64, |b| text(b, |t| drop(TilePath::parse(t)))),
+    ("entry bundle", 64, |b| drop(parse_entry_bundle(b))),
+    ("capsule", 64, |b| drop(CapsuleRecord::read(b))),
+    ("pacr in json", 64, |b| drop(PacrRecord::read(Encoding::Json, b))),
+    ("pacr in cbor", 64, |b| drop(PacrRecord::read(Encoding::Cbor, b))),
+    ("pca certificate", 64, |b| drop(PcaCertificateRecord::read(b))),
+    ("pca evidence", 64, |b| drop(PcaEvidenceRecord::read(b))),
+    ("pca constraints", 64, |b| drop(Constraints::read(b))),
+    ("pca observations", 64, |b| drop(Observations::read(b))),
+    ("trace", 64, |b| drop(TraceRecord::read_batch(b))),
+    ("carp", 64, |b| drop(CarpRecord::read(b))),
+    ("atlas", 64, |b| drop(AtlasRecord::read(b))),
+    ("policy", 64, |b| text(b, |t| drop(Policy::parse(t)))),
+    ("trust", 64, |b| text(b, |t| drop(TrustAnchors::parse(t)))),
+    ("did document", 64, |b| drop(parse_did_document("did:web:example.org", b))),
+    ("certificate", 64, |b| drop(leaf_key_of(b))),
+    ("verify", 64, judge),
+];
+
+fn text(bytes: &[u8], read: impl FnOnce(&str)) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        read(text);
+    }
+}
+
+fn judge(bytes: &[u8]) {
+    let trust = TrustAnchors::default();
+    let now = UnixSeconds::new(1_800_000_000);
+    let evidence = Evidence { trust: &trust, now, statement: None, payload: None, older: None };
+    drop(verify(bytes, &evidence));
+}
+
+/// `[reader, count, count, start, length, pattern...]` as a long text.
+fn spread(bytes: &[u8]) -> Option<(&'static [Reader], Vec<u8>)> {
+    let [reader, high, low, start, length, rest @ ..] = bytes else { return None };
+    let readers = READERS.get(usize::from(*reader)).map_or(READERS, std::slice::from_ref);
+    let (head, rest) = rest.split_at(rest.len().min((*start).into()));
+    let (pattern, tail) = rest.split_at(rest.len().min((*length).into()));
+    let room = STATEMENT_BYTES_MAX.saturating_sub(head.len() + tail.len());
+    let count = usize::from(u16::from_be_bytes([*high, *low]));
+    let count = count.min(room / pattern.len().max(1));
+    Some((readers, [head, &pattern.repeat(count), tail].concat()))
+}
+
+/// Schemas and tables that are made once are not what this counts.
+fn warm_up() {
+    for (_, _, read) in READERS {
+        read(b"{}");
+        read(b"\xa0");
+    }
+}
+
+fuzz_target!(init: warm_up(), |bytes: &[u8]| {
+    let Some((readers, text)) = spread(bytes) else { return };
+    for (name, multiple, read) in readers {
+        ALLOCATOR.reset_peak_usage();
+        let before = ALLOCATOR.current_usage();
+        read(&text);
+        let taken = ALLOCATOR.peak_usage().saturating_sub(before);
+        let allowed = text.len() * multiple + FLAT;
+        assert!(taken <= allowed, "{name}: {taken} bytes of memory for {} bytes", text.len());
+    }
+});
