@@ -116,13 +116,13 @@ def hammer(capstan, keys, server, **options):
 
 def refuses_forgeries(capstan, keys, server):
     """Whether a statement with one flipped bit of its signature is refused."""
-    signing = next(path for path in keys.glob("*.pem"))
+    signing = keys / "ed25519.key"
     payload = WORK / "payload"
     payload.write_text("{}")
     sealed = WORK / "forged.cose"
     sealed.unlink(missing_ok=True)
     issuer = (keys / "trust.toml").read_text().split('name = "')[1].split('"')[0]
-    run(capstan, "seal", payload, "--key", signing, "--iss", issuer, "--sub", "urn:race:forged", "--content-type", "application/json", "--out", sealed)
+    run(capstan, "seal", payload, "--key", signing, "--iss", issuer, "--sub", "urn:race:forged", "--content-type", "application/json", "--output", sealed)
     forged = bytearray(sealed.read_bytes())
     forged[-1] ^= 1
     request = urllib.request.Request(server.url + "/entries", bytes(forged), {"content-type": "application/cose"})
@@ -193,11 +193,11 @@ def race(peer, capstan, keys, options):
 
 
 def receipt_bytes(capstan, keys, server):
-    signing = next(path for path in keys.glob("*.pem"))
+    signing = keys / "ed25519.key"
     sealed = WORK / "one.cose"
     sealed.unlink(missing_ok=True)
     issuer = (keys / "trust.toml").read_text().split('name = "')[1].split('"')[0]
-    run(capstan, "seal", WORK / "payload", "--key", signing, "--iss", issuer, "--sub", f"urn:race:{time.time_ns()}", "--content-type", "application/json", "--out", sealed)
+    run(capstan, "seal", WORK / "payload", "--key", signing, "--iss", issuer, "--sub", f"urn:race:{time.time_ns()}", "--content-type", "application/json", "--output", sealed)
     request = urllib.request.Request(server.url + "/entries", sealed.read_bytes(), {"content-type": "application/cose", "accept": "application/cose"})
     return len(urllib.request.urlopen(request, timeout=10).read())
 
