@@ -84,17 +84,16 @@ pub(super) fn ecma(token: &str) -> String {
     decimal.signed(&text)
 }
 
-/// As Python writes what it has read: integers as they are, floats as `repr`.
+/// As the Python of PCA writes what it has read: integers as they are, floats
+/// as `repr`, and any zero as `0`.
 pub fn python(token: &str) -> String {
     if !token.contains(['.', 'e', 'E']) {
         return if token == "-0" { "0".to_owned() } else { token.to_owned() };
     }
     let Some(decimal) = Decimal::shortest(token) else { return token.to_owned() };
-    if decimal.digits.is_empty() {
-        return if token.starts_with('-') { "-0.0" } else { "0.0" }.to_owned();
-    }
     let exponent = decimal.point - 1;
     let text = match decimal.point {
+        _ if decimal.digits.is_empty() => "0".to_owned(),
         -3..=16 if decimal.is_whole() => format!("{}.0", decimal.plain()),
         -3..=16 => decimal.plain(),
         _ => format!("{}{exponent:+03}", decimal.scientific()),

@@ -141,6 +141,8 @@ impl Form {
     fn float(self, number: f64) -> Option<String> {
         let shortest = serde_json::to_string(&number).ok()?;
         Some(match self {
+            // `-0.0` and `0.0`, as serde_json and Python both write them.
+            Self::CraTraceV1 if number == 0.0 => shortest,
             Self::CraTraceV1 => jcs::python(&shortest),
             Self::CraCore => shortest,
         })
