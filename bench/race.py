@@ -204,7 +204,7 @@ def receipt_bytes(capstan, keys, server):
 
 def table(results):
     base = results[0]
-    ratio = lambda mine, other: f"{mine / other:.1f}x" if other else "-"
+    ratio = lambda mine, other: f"{mine / other:.2f}x" if other else "-"
     rows = [["", *[found["name"] for found in results]]]
     for in_flight in IN_FLIGHT:
         at = f"at_{in_flight}"
