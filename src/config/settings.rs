@@ -124,7 +124,7 @@ settings! {
         /// Seconds a client may take to send the body.
         body_seconds: u64 = 30, in 1..=3600;
         /// Connections held open at once.
-        connections: usize = 10_000, in 1..=1_000_000;
+        connections: usize = 12_000, in 1..=1_000_000;
         /// Most statements in one batch request.
         batch_statements: usize = BATCH_STATEMENTS_MAX, in 1..=BATCH_STATEMENTS_MAX;
         /// Largest batch request taken, in bytes.
