@@ -278,7 +278,8 @@ fn by_utf16(a: &str, b: &str) -> std::cmp::Ordering {
     a.encode_utf16().cmp(b.encode_utf16())
 }
 
-fn write_text(out: &mut String, text: &str) {
+/// A string as RFC 8785 writes it, and serde_json too.
+pub fn write_text(out: &mut String, text: &str) {
     out.push('"');
     if !text.bytes().any(|b| b < b' ' || b == b'"' || b == b'\\') {
         out.push_str(text);
@@ -301,13 +302,14 @@ fn write_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// The short escapes are those of RFC 8785; beyond ASCII, UTF-16 in hex.
-fn write_ascii(out: &mut String, text: &str) {
+/// A string as Python writes it: the short escapes are those of RFC 8785;
+/// what is beyond printable ASCII, DEL too, is UTF-16 in hex.
+pub fn write_ascii(out: &mut String, text: &str) {
     let mut escaped = String::new();
     write_text(&mut escaped, text);
     let mut units = [0; 2];
     for c in escaped.chars() {
-        if c.is_ascii() {
+        if (' '..='~').contains(&c) {
             out.push(c);
             continue;
         }

@@ -124,7 +124,7 @@ fn numbers_of_pca() {
 #[test]
 fn python_escapes_and_sorts_in_its_own_way() {
     let value = read(r#"{"\ufb33":"\u017c\n\u007f","\ud83d\ude00":"\u001f"}"#);
-    let python = r#"{"\ufb33":"\u017c\n@","\ud83d\ude00":"\u001f"}"#.replace('@', "\u{7f}");
+    let python = r#"{"\ufb33":"\u017c\n\u007f","\ud83d\ude00":"\u001f"}"#;
     assert_eq!(Suite::PcaPython.canonical(&value).unwrap(), python);
     let ours = "{\"😀\":\"\\u001f\",\"\u{fb33}\":\"ż\\n\u{7f}\"}";
     assert_eq!(Suite::PcaV1.canonical(&value).unwrap(), ours);

@@ -4,8 +4,6 @@
 //! form. Appendix B is the norm; cra-core, the Rust implementation upstream,
 //! hashes another text, and its exports are recognised by name.
 
-use std::fmt::Write as _;
-
 use super::event::Event;
 use crate::wire::digest::Digest;
 use crate::wire::jcs;
@@ -101,26 +99,10 @@ impl Form {
     }
 
     fn write_text(self, out: &mut String, text: &str) {
-        let is_ascii = self == Self::CraTraceV1;
-        out.push('"');
-        for c in text.chars() {
-            match c {
-                '"' => out.push_str("\\\""),
-                '\\' => out.push_str("\\\\"),
-                '\u{8}' => out.push_str("\\b"),
-                '\t' => out.push_str("\\t"),
-                '\n' => out.push_str("\\n"),
-                '\u{c}' => out.push_str("\\f"),
-                '\r' => out.push_str("\\r"),
-                c if c < ' ' || (is_ascii && c > '~') => {
-                    for unit in c.encode_utf16(&mut [0; 2]) {
-                        let _infallible = write!(out, "\\u{unit:04x}");
-                    }
-                }
-                c => out.push(c),
-            }
+        match self {
+            Self::CraTraceV1 => jcs::write_ascii(out, text),
+            Self::CraCore => jcs::write_text(out, text),
         }
-        out.push('"');
     }
 
     /// A number as the form writes it back; none when it is beyond a double.
