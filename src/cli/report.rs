@@ -107,6 +107,16 @@ impl FindingReport {
     }
 }
 
+/// A finding as verbs show it that do not judge.
+pub(super) fn finding(finding: &Finding) -> serde_json::Value {
+    serde_json::json!({
+        "code": finding.code,
+        "severity": finding.severity.name(),
+        "at": finding.at,
+        "detail": finding.detail,
+    })
+}
+
 /// One object, whether one file was asked about or many.
 #[derive(Serialize)]
 #[serde(untagged)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use super::output::Out;
-use super::{Answer, files};
+use super::{Answer, files, report};
 use crate::profile::cra::trace::{Chain, Difference, GENESIS, History, Parting, compare};
 use crate::profile::{Finding, Severity};
 
@@ -122,7 +122,7 @@ fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Answer> {
         "events": history.events.len(),
         "hash": "cra-trace-v1",
         "sessions": states.iter().map(|(chain, state)| session(chain, *state)).collect::<Vec<_>>(),
-        "findings": history.findings.iter().map(finding).collect::<Vec<_>>(),
+        "findings": history.findings.iter().map(report::finding).collect::<Vec<_>>(),
     });
     out.answer(&object, &text)?;
     if answer == Answer::CannotTell {
@@ -178,15 +178,6 @@ fn session(chain: &Chain, state: State) -> Json {
         "previous": span.previous,
         "head": span.head,
         "first_bad": first_bad,
-    })
-}
-
-fn finding(finding: &Finding) -> Json {
-    json!({
-        "code": finding.code,
-        "severity": finding.severity.name(),
-        "at": finding.at,
-        "detail": finding.detail,
     })
 }
 

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::cli::report::finding;
 use crate::envelope::SignedStatement;
-use crate::profile::{self, Finding, Record};
+use crate::profile::{self, Record};
 use crate::service::summary_json;
 
 /// The facts of a record, and what was noticed while reading it. The modes
@@ -40,15 +41,6 @@ pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
     let findings: Vec<Json> = read.findings.iter().map(finding).collect();
     fields.insert("findings".to_owned(), findings.into());
     Some(fields.into())
-}
-
-fn finding(finding: &Finding) -> Json {
-    json!({
-        "code": finding.code,
-        "severity": finding.severity.name(),
-        "at": finding.at,
-        "detail": finding.detail,
-    })
 }
 
 /// `warning subject_mismatch at sub: ...`
