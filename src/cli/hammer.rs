@@ -28,8 +28,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
 use super::client::Client;
@@ -46,7 +48,7 @@ use writer::Source;
 
 pub(super) use plan::Args;
 
-/// Between two looks at the line for whoever watches.
+/// Between two changes of what is shown.
 const LIVE: Duration = Duration::from_millis(250);
 
 /// A run in which every promise was kept.
@@ -89,14 +91,17 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let client = Client::new(url, args.token.as_deref())?;
     plan::own(client.base(), args.i_own_this_server).await?;
     let plan = args.plan();
-    let sources = sources(&plan, Arc::new(signers), args.pre_signed)?;
+    let sources = sources(&plan, Arc::new(signers))?;
     let run = Arc::new(Run::start(client, plan).await?);
-    let hammered = hammer(&run, sources, args.readers, out).await;
+    let view = out.live();
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let hammered = hammer(&run, (sources, args.readers), (&view, &mut interrupts)).await;
     let seconds = run.started.elapsed();
     let hammered = match hammered {
-        Ok(()) => finish::check(&run).await,
+        Ok(()) => check(&run, (&view, &mut interrupts)).await,
         Err(error) => Err(error),
     };
+    view.finish_and_clear();
     match hammered {
         Ok(checked) => kept(&run, (seconds, checked), out),
         Err(error) => match error.downcast::<Broken>() {
@@ -107,15 +112,16 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
 }
 
 /// One source of statements for each writer.
-fn sources(plan: &Plan, signers: Arc<Vec<Signer>>, ahead: bool) -> anyhow::Result<Vec<Source>> {
+fn sources(plan: &Plan, signers: Arc<Vec<Signer>>) -> anyhow::Result<Vec<Source>> {
     let salt = nanos();
-    let share = plan.count.unwrap_or(0).div_ceil(plan.in_flight.into());
     let made = (0..plan.in_flight).map(|worker| {
         let own = (plan.seed, salt, worker);
         let generator = Generator::new(signers.clone(), plan.mix.clone(), own);
         let odds = (plan.refusals, plan.batch > 0);
         let mut source = Source::new(generator, (plan.seed, worker), odds);
-        source.sign_ahead(if ahead { share } else { 0 })?;
+        if let Some(requests) = plan.requests_of(worker) {
+            source.sign_ahead(requests, plan.batch.max(1))?;
+        }
         Ok(source)
     });
     made.collect()
@@ -125,9 +131,8 @@ fn sources(plan: &Plan, signers: Arc<Vec<Signer>>, ahead: bool) -> anyhow::Resul
 /// something; then none goes on.
 async fn hammer(
     run: &Arc<Run>,
-    sources: Vec<Source>,
-    readers: u64,
-    out: &Out,
+    (sources, readers): (Vec<Source>, u64),
+    (view, interrupts): (&ProgressBar, &mut Signal),
 ) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for source in sources {
@@ -136,7 +141,6 @@ async fn hammer(
     for reader in 0..readers {
         workers.spawn(reader::read(run.clone(), reader));
     }
-    let line = out.live();
     let mut ticks = tokio::time::interval(LIVE);
     let result = loop {
         tokio::select! {
@@ -146,12 +150,43 @@ async fn hammer(
                 Some(Ok(Err(error))) => break Err(error),
                 Some(Err(error)) => break Err(error.into()),
             },
-            _ = ticks.tick() => line.set_message(run.counts.line(run.started.elapsed())),
+            _ = ticks.tick() => {
+                let (part, words) = run.progress();
+                view.set_position(part);
+                show(run, run.started.elapsed(), (view, words));
+            }
+            Some(()) = interrupts.recv() => if !run.stop() { break Err(interrupted()) },
         }
     };
-    line.finish_and_clear();
     workers.shutdown().await;
     result
+}
+
+/// Whoever watches sees what the report will say, so far.
+fn show(run: &Run, took: Duration, (view, words): (&ProgressBar, String)) {
+    view.set_prefix(words);
+    view.set_message(run.counts.told(took).text());
+}
+
+/// Looks at everything again, unless somebody has waited long enough.
+async fn check(
+    run: &Run,
+    (view, interrupts): (&ProgressBar, &mut Signal),
+) -> anyhow::Result<Checked> {
+    let mut checked = std::pin::pin!(finish::check(run));
+    let (mut ticks, took) = (tokio::time::interval(LIVE), run.started.elapsed());
+    let words = "everything is looked at once more";
+    loop {
+        tokio::select! {
+            checked = &mut checked => return checked,
+            _ = ticks.tick() => show(run, took, (view, words.to_owned())),
+            Some(()) = interrupts.recv() => return Err(interrupted()),
+        }
+    }
+}
+
+fn interrupted() -> anyhow::Error {
+    Stop::cannot_tell("interrupted", "not everything was looked at").into()
 }
 
 fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::Result<Answer> {
@@ -162,11 +197,13 @@ fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::R
         return Err(Stop::cannot_tell("nothing-registered", what).into());
     }
     let text = format!(
-        "yes  every promise was kept\n{}\n  checked  {} leaves, {} of {heads} heads, {} places, {} statements again",
+        "yes  every promise was kept, {:.1} s\n{}\n  checked  {} leaves, {} of {heads} heads, {} places, {} tiles, {} statements again",
+        took.as_secs_f64(),
         statements.text(),
         checked.leaves,
         checked.heads,
         checked.places,
+        checked.tiles,
         checked.statements,
     );
     let told = Kept {
@@ -197,6 +234,8 @@ fn not_kept(
     let url = run.client.base().to_string();
     let about = json!({ "url": url, "seed": run.plan.seed, "log_keys": keys, "heads": heads });
     let evidence = broken.save(&args.save, &about)?;
+    let directory = evidence.first().and_then(|file| file.parent()).unwrap_or(&args.save);
+    let text = format!("no   {broken}\n  evidence in {}", directory.display());
     let told = NotKept {
         ok: false,
         code: "broken-promise",
@@ -208,7 +247,6 @@ fn not_kept(
         evidence,
         statements: run.counts.told(took),
     };
-    let text = format!("no   {broken}\n  evidence in {}", args.save.display());
     out.answer(&told, &text)?;
     Ok(Answer::No)
 }

@@ -94,16 +94,17 @@ impl Out {
         Ok(if line.is_empty() { default.to_owned() } else { line.to_owned() })
     }
 
-    /// One line on standard error that changes, for people who watch.
+    /// A bar and lines below it on standard error, for people who watch what
+    /// has a known end: 1000.
     pub(super) fn live(&self) -> ProgressBar {
         let watched = !self.quiet && !self.json && io::stderr().is_terminal();
         let target =
             if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let line = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
-            line.set_style(style);
+        let bar = ProgressBar::with_draw_target(Some(1000), target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {prefix}\n{msg}") {
+            bar.set_style(style);
         }
-        line
+        bar
     }
 
     /// A bar on standard error, for people who watch.

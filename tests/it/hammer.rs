@@ -1,16 +1,14 @@
 //! `capstan hammer` against a log that keeps its promises, and against ones
 //! that do not.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+mod lies;
+mod proxy;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 
-use capstan::checkpoint::{Checkpoint, SignedCheckpoint, VerifierKey};
-use capstan::key::{Algorithm, SigningKey};
+use capstan::key::Algorithm;
 use capstan::service;
-use capstan::wire::digest::Digest;
 use serde_json::Value as Json;
 
 use crate::live::Server;
@@ -64,7 +62,7 @@ fn an_open_log_keeps_every_promise() {
         "/statements/reads/tiles",
         "/heads",
         "/checked/leaves",
-        "/checked/heads",
+        "/checked/tiles",
         "/checked/statements",
         "/checked/absent",
     ];
@@ -73,6 +71,7 @@ fn an_open_log_keeps_every_promise() {
         number(&told, &format!("/statements/{pointer}"));
     }
     assert_eq!(number(&told, "/checked/places"), number(&told, "/statements/registered"));
+    assert_eq!(number(&told, "/checked/heads"), number(&told, "/heads"), "every head");
     assert_eq!(told["checked"]["published"], true, "{told}");
     let latency = &told["statements"]["answer_ms"];
     let [p50, p90, p99, max] = ["p50", "p90", "p99", "max"].map(|q| latency[q].as_f64().unwrap());
@@ -137,143 +136,4 @@ fn a_log_that_is_gone_is_waited_for_and_then_is_no_answer() {
     let line = format!("--url http://{address} --dev --seconds 20 --patience 1");
     assert_eq!(object(dir.path(), 2, &line)["code"], "gone");
     killer.join().unwrap();
-}
-
-/// What a lying server makes of an answer: path of the request, head and
-/// body of the answer; gives another body, under 201 if it was refused.
-type Lie = dyn Fn(&str, &str, &[u8]) -> Option<Vec<u8>> + Send + Sync;
-
-/// Stands between the hammer and a log. Ends with the test process.
-fn proxy(server: &Server, lie: Arc<Lie>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, upstream) = (listener.local_addr().unwrap(), server.address.clone());
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let (upstream, lie) = (upstream.clone(), lie.clone());
-            std::thread::spawn(move || relay(stream, &upstream, &*lie));
-        }
-    });
-    format!("http://{address}")
-}
-
-/// One request on a connection of its own; none when it breaks off.
-fn relay(mut client: TcpStream, upstream: &str, lie: &Lie) -> Option<()> {
-    let mut reader = BufReader::new(client.try_clone().ok()?);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        let lower = line.to_ascii_lowercase();
-        if let Some(value) = lower.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        if line == "\r\n" {
-            break;
-        }
-        head.push_str(&line);
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let mut server = TcpStream::connect(upstream).ok()?;
-    server.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).ok()?;
-    server.write_all(&body).ok()?;
-    let mut answer = Vec::new();
-    server.read_to_end(&mut answer).ok()?;
-    let end = answer.windows(4).position(|w| w == b"\r\n\r\n")?;
-    let mut told = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
-    let mut content = answer[end + 4..].to_vec();
-    if let Some(other) = lie(head.split_whitespace().nth(1)?, &told, &content) {
-        let old = format!("content-length: {}", content.len());
-        told = told.replace(&old, &format!("content-length: {}", other.len()));
-        told = told.replacen("http/1.1 400 bad request", "http/1.1 201 created", 1);
-        content = other;
-    }
-    let told = told.replacen("http/", "HTTP/", 1);
-    client.write_all(format!("{told}\r\n\r\n").as_bytes()).ok()?;
-    client.write_all(&content).ok()
-}
-
-/// The run ends with exit code 1 and says which promise, with files that
-/// show it.
-fn caught(lie: impl Fn(&str, &str, &[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Json {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(&log(dir.path(), OPEN));
-    let url = proxy(&server, Arc::new(lie));
-    let line = format!("--url {url} --dev --seconds 20 --in-flight 4 --save found");
-    let told = object(dir.path(), 1, &line);
-    assert_eq!((&told["ok"], &told["code"]), (&false.into(), &"broken-promise".into()), "{told}");
-    let files = told["evidence"].as_array().unwrap();
-    assert!(files.len() > 1, "{told}");
-    for file in files {
-        let path = dir.path().join(file.as_str().unwrap());
-        assert!(path.starts_with(dir.path().join("found")), "{}", path.display());
-        assert!(!std::fs::read(&path).unwrap().is_empty(), "{}", path.display());
-    }
-    let about = std::fs::read_to_string(dir.path().join("found/broken.json")).unwrap();
-    let about: Json = serde_json::from_str(&about).unwrap();
-    assert_eq!(about["promise"], told["promise"]);
-    assert!(about["run"]["log_keys"].as_array().is_some_and(|keys| keys.len() == 1), "{about}");
-    told
-}
-
-#[test]
-fn the_receipt_of_another_statement_is_caught() {
-    let first = Mutex::new(None);
-    let told = caught(move |path, head, body| {
-        let is_receipt = path == "/entries" && head.starts_with("http/1.1 201");
-        let mut first = first.lock().unwrap();
-        match (&*first, is_receipt) {
-            (_, false) => None,
-            (None, true) => {
-                *first = Some(body.to_vec());
-                None
-            }
-            (Some(other), true) => Some(other.clone()),
-        }
-    });
-    assert_eq!(told["promise"], "receipt-verifies", "{told}");
-}
-
-/// Signs as well as the log does, over a tree that is not the log's.
-#[test]
-fn a_forked_checkpoint_is_caught() {
-    let key = SigningKey::generate(Algorithm::EdDsa).unwrap();
-    let name = "hammer.invalid";
-    let told = caught(move |path, _, body| match path {
-        "/checkpoint/key" => Some(VerifierKey::new(name, key.public()).unwrap().to_string().into()),
-        "/checkpoint" => {
-            let note = std::str::from_utf8(body).unwrap();
-            SignedCheckpoint::parse(note).unwrap();
-            let size = note.lines().nth(1).unwrap().parse().unwrap();
-            let size = capstan::log::TreeSize::new(size);
-            let fork = Checkpoint { origin: name.to_owned(), size, root: Digest::of(b"fork") };
-            Some(fork.sign(name, &key).unwrap().into())
-        }
-        _ => None,
-    });
-    let promise = told["promise"].as_str().unwrap();
-    let seen = ["one-root-per-size", "tiles-match-the-root", "only-grows"];
-    assert!(seen.contains(&promise), "{told}");
-}
-
-#[test]
-fn a_tile_of_another_tree_is_caught() {
-    let told = caught(|path, _, body| {
-        let mut other = body.to_vec();
-        path.starts_with("/tile/").then(|| {
-            other[5] ^= 1;
-            other
-        })
-    });
-    assert_eq!(told["promise"], "tiles-match-the-root", "{told}");
-}
-
-/// Somebody in front of the log answers 201 to what it has refused.
-#[test]
-fn a_log_that_takes_what_it_must_refuse_is_caught() {
-    let told = caught(|path, head, _| {
-        let refused = path == "/entries" && head.starts_with("http/1.1 400");
-        refused.then(|| b"taken".to_vec())
-    });
-    assert_eq!(told["promise"], "refuses-what-is-not-sound", "{told}");
 }

@@ -84,6 +84,7 @@ impl Broken {
         directory: &Path,
         told: &serde_json::Value,
     ) -> anyhow::Result<Vec<PathBuf>> {
+        let directory = &unused(directory);
         std::fs::create_dir_all(directory).with_context(|| format!("{}", directory.display()))?;
         let mut paths = Vec::new();
         for (name, bytes) in &self.files {
@@ -103,4 +104,16 @@ impl Broken {
         paths.push(path);
         Ok(paths)
     }
+}
+
+/// The directory, or one with a number behind its name: evidence of an
+/// earlier run is never overwritten.
+fn unused(directory: &Path) -> PathBuf {
+    let numbered = |number: u32| {
+        let mut name = directory.as_os_str().to_owned();
+        name.push(format!("-{number}"));
+        PathBuf::from(name)
+    };
+    let mut names = std::iter::once(directory.to_owned()).chain((2..=u32::MAX).map(numbered));
+    names.find(|name| !name.exists()).unwrap_or_else(|| directory.to_owned())
 }

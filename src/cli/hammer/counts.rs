@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::histogram::{Histogram, Quantiles};
 use super::lock;
+use crate::wire::text::grouped;
 
 /// A number that only grows.
 #[derive(Default)]
@@ -98,24 +99,6 @@ impl Counts {
         f64::from(all) / elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// One line for whoever watches.
-    pub(super) fn line(&self, elapsed: Duration) -> String {
-        let Quantiles { p50, p99, .. } = lock(&self.answers).quantiles();
-        format!(
-            "{:>4.0} s  {} registered  {:.0}/s  p50 {p50:.1} ms  p99 {p99:.1} ms  {} pushed back  {} reads",
-            elapsed.as_secs_f64(),
-            self.registered.get(),
-            self.per_second(elapsed),
-            self.pushed_back.get(),
-            self.reads(),
-        )
-    }
-
-    pub(super) fn reads(&self) -> u64 {
-        let all = [&self.receipts_read, &self.growth_checked, &self.checkpoints_read];
-        all.into_iter().chain([&self.tiles_read]).map(Count::get).sum()
-    }
-
     pub(super) fn told(&self, elapsed: Duration) -> Counted {
         Counted {
             registered: self.registered.get(),
@@ -151,13 +134,21 @@ impl Counted {
         };
         let mut text = format!(
             "  {} registered, {} again, {} refused as they must be; {:.0}/s\n",
-            self.registered, self.duplicates, self.refused, self.per_second
+            grouped(self.registered),
+            grouped(self.duplicates),
+            grouped(self.refused),
+            self.per_second
         );
         text += &row("answer", &self.answer_ms);
         text += &row("whole", &self.whole_ms);
         text += &format!(
-            "  {} pushed back, {} pending, {} connection errors, {} unfinished",
+            "  {} pushed back, {} pending, {} connection errors, {} unfinished\n",
             self.pushed_back, self.pending, self.connection_errors, self.unfinished
+        );
+        let Reads { receipts, consistency, checkpoints, tiles } = &self.reads;
+        text += &format!(
+            "  read     {receipts} receipts, {consistency} consistency receipts, \
+             {checkpoints} checkpoints, {tiles} tiles"
         );
         if self.not_verified > 0 {
             text += &format!("\n  {} receipts could not be judged", self.not_verified);

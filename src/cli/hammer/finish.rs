@@ -28,6 +28,8 @@ pub(super) struct Checked {
     pub(super) leaves: u64,
     /// Heads whose root is that of the leaves.
     pub(super) heads: u64,
+    /// Tiles and bundles of entries that give the same leaves.
+    pub(super) tiles: u64,
     /// Acknowledged statements found at their leaf, and at no other.
     pub(super) places: u64,
     /// Statements fetched and verified once more.
@@ -113,19 +115,17 @@ async fn published(run: &Run) -> anyhow::Result<bool> {
     }
 }
 
-/// All leaves, all heads, all places.
+/// All leaves, all heads, all places, all tiles.
 async fn tree(run: &Run, checked: &mut Checked) -> anyhow::Result<()> {
     let mut tree = run.tree.lock().await;
-    let heads = lock(&run.heads).all();
-    if let Some(newest) = heads.last() {
-        tree.follow(run, newest).await?;
+    let newest = lock(&run.heads).all().pop();
+    if let Some(newest) = newest {
+        tree.follow(run, &newest).await?;
     }
-    for head in heads.iter().filter(|head| head.size <= tree.size()) {
-        tree.matches(head)?;
-        checked.heads += 1;
-    }
+    tree.compare(run)?;
+    checked.heads = lock(&run.heads).compared;
     checked.leaves = tree.size();
-    let places = lock(&run.ledger).places();
-    checked.places = tree.holds(&places)?;
+    checked.places = tree.holds(&lock(&run.ledger))?;
+    checked.tiles = tree.look_at_all(run).await?;
     Ok(())
 }

@@ -13,8 +13,8 @@ use crate::verify::Included;
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
-/// Heads kept. When there are more, every second one is let go: those left
-/// still lie all along the log.
+/// Heads kept. When there are more, every second one of those that were
+/// compared with the leaves is let go: those left still lie all along the log.
 const HEADS_MAX: usize = 8192;
 
 /// One signed head, and what shows it.
@@ -24,6 +24,8 @@ pub(super) struct Seen {
     pub(super) root: Digest,
     /// When it was signed, where the receipt says so.
     time: Option<UnixSeconds>,
+    /// Whether its root is known to be that of the leaves.
+    compared: bool,
     /// `receipt.cose`, `checkpoint.txt`, ...
     pub(super) name: &'static str,
     pub(super) bytes: Arc<[u8]>,
@@ -35,8 +37,10 @@ pub(super) struct Heads {
     by_size: BTreeMap<u64, Seen>,
     /// How many different ones were seen.
     pub(super) count: u64,
-    /// The size of the newest checkpoint.
-    published: u64,
+    /// How many of them have the root of the leaves.
+    pub(super) compared: u64,
+    /// The newest checkpoint.
+    published: Option<Seen>,
 }
 
 impl Seen {
@@ -48,14 +52,15 @@ impl Seen {
             size,
             root: included.root,
             time: envelope.header().claims.issued_at,
+            compared: false,
             name: "receipt.cose",
             bytes: envelope.bytes().into(),
         })
     }
 
-    /// The head of a checkpoint or of a consistency receipt.
+    /// A head that says nothing about its time.
     pub(super) fn new((size, root): (u64, Digest), (name, bytes): (&'static str, &[u8])) -> Self {
-        Self { size, root, time: None, name, bytes: bytes.into() }
+        Self { size, root, time: None, compared: false, name, bytes: bytes.into() }
     }
 
     #[cfg(test)]
@@ -85,7 +90,7 @@ impl Heads {
             }
             // A checkpoint says nothing about the time.
             if known.time.is_none() && head.time.is_some() {
-                *known = head;
+                *known = Seen { compared: known.compared, ..head };
             }
             return Ok(());
         }
@@ -95,13 +100,37 @@ impl Heads {
         self.by_size.insert(head.size, head);
         self.count += 1;
         if self.by_size.len() > HEADS_MAX {
-            let mut keep = false;
-            self.by_size.retain(|_, _| {
-                keep = !keep;
-                keep
-            });
+            self.thin();
         }
         Ok(())
+    }
+
+    /// Lets heads go. Where nobody compares them with the leaves, any.
+    fn thin(&mut self) {
+        let compared = self.by_size.values().filter(|seen| seen.compared).count();
+        let any = compared < HEADS_MAX / 2;
+        let mut keep = false;
+        self.by_size.retain(|_, seen| {
+            if !any && !seen.compared {
+                return true;
+            }
+            keep = !keep;
+            keep
+        });
+    }
+
+    /// Those up to a size that were not compared with the leaves yet.
+    pub(super) fn to_compare(&self, size: u64) -> Vec<Seen> {
+        let heads = self.by_size.range(..=size).map(|(_, seen)| seen);
+        heads.filter(|seen| !seen.compared).cloned().collect()
+    }
+
+    /// Takes note that a head has the root of the leaves.
+    pub(super) fn has_compared(&mut self, head: &Seen) {
+        if let Some(own) = self.by_size.get_mut(&head.size).filter(|own| !own.compared) {
+            own.compared = true;
+            self.compared += 1;
+        }
     }
 
     /// The heads before and after it were not signed after and before it.
@@ -118,9 +147,9 @@ impl Heads {
         }
     }
 
-    /// The newest checkpoint before a question is asked.
+    /// The size of the newest checkpoint before a question is asked.
     pub(super) fn published(&self) -> u64 {
-        self.published
+        self.published.as_ref().map_or(0, |newest| newest.size)
     }
 
     /// Takes a checkpoint that was asked for when `before` was the newest.
@@ -128,14 +157,15 @@ impl Heads {
         if head.size < before {
             let what =
                 format!("a checkpoint of {before} leaves was followed by one of {}", head.size);
-            let older = self.by_size.get(&before).cloned();
             let broken = Broken::new(Promise::OnlyGrows, what);
-            return Err(match older {
-                Some(older) => older.against(&head, broken),
+            return Err(match &self.published {
+                Some(newest) => newest.against(&head, broken),
                 None => broken.with("second-checkpoint.txt", &head.bytes),
             });
         }
-        self.published = self.published.max(head.size);
+        if head.size >= self.published() {
+            self.published = Some(head.clone());
+        }
         self.saw(head)
     }
 

@@ -50,9 +50,8 @@ impl Ledger {
                 Entry::Occupied(other) if *other.get() != new.item.id => {
                     let what =
                         format!("leaf {index} was given to {} and to {}", other.get(), new.item.id);
-                    let first = self.sample.iter().find(|old| old.index == Some(index));
                     let broken = new.evidence(Broken::new(Promise::OnePlace, what));
-                    return Err(match first {
+                    return Err(match self.kept(index) {
                         Some(first) => broken.with("first-receipt.cose", &first.receipt),
                         None => broken,
                     });
@@ -93,8 +92,13 @@ impl Ledger {
     }
 
     /// Every place that was given.
-    pub(super) fn places(&self) -> Vec<(u64, StatementId)> {
-        self.by_index.iter().map(|(index, id)| (*index, *id)).collect()
+    pub(super) fn places(&self) -> impl Iterator<Item = (u64, StatementId)> {
+        self.by_index.iter().map(|(index, id)| (*index, *id))
+    }
+
+    /// The statement at a place, if it is one of the sample.
+    pub(super) fn kept(&self, index: u64) -> Option<&Acknowledged> {
+        self.sample.iter().find(|kept| kept.index == Some(index))
     }
 
     pub(super) fn refused(&self) -> Vec<Item> {

@@ -35,10 +35,14 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=4095))]
     pub(super) in_flight: u16,
     /// Statements in one request; 0 sends each alone
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "plain", value_parser = clap::value_parser!(u64).range(0..=1024))]
     pub(super) batch: u64,
     /// Kinds of statements and their weights
-    #[arg(long, default_value = "capsules=4,pacr=2,pca=1,trace=2,opaque=1")]
+    #[arg(
+        long,
+        default_value = "capsules=4,pacr=2,pca=1,trace=2,opaque=1",
+        conflicts_with = "plain"
+    )]
     pub(super) mix: Mix,
     /// Kinds of keys [default: all, without x5chain when nobody pins them]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
@@ -92,6 +96,7 @@ pub(super) struct Plan {
     pub(super) count: Option<u64>,
     pub(super) in_flight: u16,
     pub(super) batch: u64,
+    pub(super) pre_signed: bool,
     pub(super) mix: Mix,
     pub(super) duplicates: u32,
     pub(super) refusals: u32,
@@ -109,7 +114,8 @@ impl Args {
             seconds,
             count: self.count,
             in_flight: self.in_flight,
-            batch: if self.plain { 0 } else { self.batch },
+            batch: self.batch,
+            pre_signed: self.pre_signed,
             mix: if self.plain { Mix::opaque() } else { self.mix.clone() },
             duplicates: self.duplicates.unwrap_or(often),
             refusals: self.refusals.unwrap_or(often),
@@ -138,6 +144,17 @@ impl Args {
         };
         let mut seen = std::collections::HashSet::new();
         Ok(kinds.into_iter().filter(|kind| seen.insert(*kind)).collect())
+    }
+}
+
+impl Plan {
+    /// Requests of one writer, when all that it sends was signed before the
+    /// clock starts. Together they are those of the run.
+    pub(super) fn requests_of(&self, worker: u16) -> Option<u64> {
+        let count = self.count.filter(|_| self.pre_signed)?;
+        let (requests, writers) = (count.div_ceil(self.batch.max(1)), u64::from(self.in_flight));
+        let one_more = u64::from(worker) < requests % writers;
+        Some(requests / writers + u64::from(one_more))
     }
 }
 

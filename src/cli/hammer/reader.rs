@@ -32,7 +32,10 @@ pub(super) async fn read(run: Arc<Run>, worker: u64) -> anyhow::Result<()> {
                 }
             }
             4 | 5 => {
-                let pair = lock(&run.heads).pair(&mut random);
+                let pair = match run.tree.try_lock() {
+                    Ok(tree) if question == 5 => tree.pair(&mut random)?,
+                    _ => lock(&run.heads).pair(&mut random),
+                };
                 if let Some((older, newer)) = pair {
                     grown(&run, (&older, &newer), &mut memo).await?;
                 }
@@ -45,6 +48,7 @@ pub(super) async fn read(run: Arc<Run>, worker: u64) -> anyhow::Result<()> {
                 if let Ok(mut tree) = run.tree.try_lock() {
                     if let Some(head) = run.checkpoint().await? {
                         tree.follow(&run, &head).await?;
+                        tree.compare(&run)?;
                     }
                     tree.look(&run, &mut random).await?;
                 }

@@ -1,8 +1,8 @@
 //! What all workers share: the log, the clock, and what it has promised.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -25,6 +25,7 @@ use crate::envelope::SignedStatement;
 use crate::key::PublicKey;
 use crate::receipt::Receipt;
 use crate::verify::{Memo, inclusion};
+use crate::wire::text::grouped;
 
 /// How long we wait when the log pushes back and does not say how long.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -58,6 +59,8 @@ pub(super) struct Run {
     admitted: Mutex<HashSet<(Kind, KeyKind)>>,
     next: AtomicU64,
     pub(super) started: Instant,
+    /// When somebody wanted no more of it.
+    stopped: OnceLock<Instant>,
     /// Since when no connection held.
     silent: Mutex<Option<Instant>>,
 }
@@ -88,13 +91,32 @@ impl Run {
             admitted: Mutex::default(),
             next: AtomicU64::new(0),
             started: Instant::now(),
+            stopped: OnceLock::new(),
             silent: Mutex::default(),
         })
     }
 
     /// The moment the run is over.
-    pub(super) fn ends(&self) -> Option<Instant> {
-        self.plan.seconds.map(|seconds| self.started + Duration::from_secs(seconds))
+    fn ends(&self) -> Option<Instant> {
+        let planned = || self.plan.seconds.map(|s| self.started + Duration::from_secs(s));
+        self.stopped.get().copied().or_else(planned)
+    }
+
+    /// Ends the run before its time; no when that was done before.
+    pub(super) fn stop(&self) -> bool {
+        self.stopped.set(Instant::now()).is_ok()
+    }
+
+    /// How much of it is done, in thousandths, and in words.
+    pub(super) fn progress(&self) -> (u64, String) {
+        let done = |part: u64, all: u64| part.min(all).saturating_mul(1000) / all.max(1);
+        let elapsed = self.started.elapsed();
+        let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        let sent = self.next.load(Ordering::Relaxed);
+        let by_time = self.plan.seconds.map(|s| (done(millis, s * 1000), format!("{s} s")));
+        let by_count = self.plan.count.map(|count| (done(sent, count), grouped(count)));
+        let (part, end) = by_time.max(by_count).unwrap_or_default();
+        (part, format!("{} s, {} % of {end}", elapsed.as_secs(), part / 10))
     }
 
     pub(super) fn is_over(&self) -> bool {

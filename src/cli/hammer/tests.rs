@@ -1,16 +1,22 @@
 //! What the hammer sends, and what it makes of what it sees.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
-use super::broken::Promise;
+use clap::Parser as _;
+
+use super::broken::{Broken, Promise};
 use super::heads::{Heads, Seen};
 use super::ledger::{Acknowledged, Ledger};
 use super::mix::{Kind, Mix};
+use super::plan::Args;
 use super::random::Random;
 use super::signers::{KeyKind, signers, trust};
 use super::statements::{Generator, Item};
+use super::tree::Tree;
 use crate::envelope::{Resolved, SignedStatement, StatementId};
+use crate::log::leaf_hash;
 use crate::profile::{self, Severity};
 use crate::service::now;
 use crate::trust::TrustAnchors;
@@ -129,6 +135,63 @@ fn many_heads_are_thinned_out_and_still_compared() {
 }
 
 #[test]
+fn no_head_is_let_go_before_it_was_compared_with_the_leaves() {
+    let mut heads = Heads::default();
+    for size in 1..20_000 {
+        heads.saw(head(size, &size.to_string())).unwrap();
+        if size % 1000 == 0 {
+            let due = heads.to_compare(size);
+            due.iter().for_each(|head| heads.has_compared(head));
+            assert_eq!(heads.compared, size, "each of them, and once");
+        }
+    }
+    assert!(heads.all().len() <= 8192);
+    assert_eq!(heads.to_compare(u64::MAX).len(), 999);
+}
+
+#[test]
+fn what_was_acknowledged_is_one_leaf_and_no_other() {
+    let (mut generator, _) = generator("opaque");
+    let mut ledger = Ledger::new(1);
+    let item = generator.next().unwrap();
+    let (own, other) = (leaf_hash(item.id.entry()), Digest::of(b"other"));
+    let receipt = b"receipt".as_slice().into();
+    ledger.acknowledge(Acknowledged { item, index: Some(1), location: None, receipt }).unwrap();
+    let tree = |leaves: &[Digest]| Tree::of(leaves.iter().copied());
+    assert_eq!(tree(&[other, own]).holds(&ledger).unwrap(), 1);
+    assert_eq!(tree(&[other]).holds(&ledger).unwrap(), 0, "not there yet");
+    for leaves in [[other, other, other], [other, own, own], [own, other, other]] {
+        let broken = tree(&leaves).holds(&ledger).unwrap_err();
+        assert_eq!(broken.promise, Promise::Keeps);
+        let names = saved(&broken, &tempfile::tempdir().unwrap().path().join("evidence"));
+        assert_eq!(names, ["leaves.bin", "statement.cose", "receipt.cose", "broken.json"]);
+    }
+}
+
+#[derive(clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    args: Args,
+}
+
+#[test]
+fn writers_that_sign_before_share_all_requests() {
+    let rows = [
+        ("--count 200 --batch 20", [2, 2, 1, 1, 1, 1, 1, 1]),
+        ("--count 10", [2, 2, 1, 1, 1, 1, 1, 1]),
+        ("--count 5 --batch 3", [1, 1, 0, 0, 0, 0, 0, 0]),
+    ];
+    for (line, requests) in rows {
+        let line = format!("hammer --url http://127.0.0.1 --dev --pre-signed {line}");
+        let plan = Line::parse_from(line.split(' ')).args.plan();
+        let found: Vec<u64> = (0..8).filter_map(|worker| plan.requests_of(worker)).collect();
+        assert_eq!(found, requests, "{line}");
+    }
+    let signing = Line::parse_from(["hammer", "--url", "http://127.0.0.1", "--count", "5"]);
+    assert_eq!(signing.args.plan().requests_of(0), None);
+}
+
+#[test]
 fn a_leaf_belongs_to_one_statement_and_a_statement_to_one_leaf() {
     let (mut generator, _) = generator("opaque");
     let mut ledger = Ledger::new(1);
@@ -146,9 +209,17 @@ fn a_leaf_belongs_to_one_statement_and_a_statement_to_one_leaf() {
     let broken = ledger.acknowledge(other).unwrap_err();
     assert_eq!(broken.promise, Promise::OnePlace);
     let dir = tempfile::tempdir().unwrap();
-    let saved = broken.save(&dir.path().join("evidence"), &serde_json::Value::Null).unwrap();
-    let names: Vec<&str> = saved.iter().filter_map(|p| p.file_name()?.to_str()).collect();
-    assert_eq!(names, ["statement.cose", "receipt.cose", "first-receipt.cose", "broken.json"]);
+    for name in ["evidence", "evidence-2"] {
+        let names = saved(&broken, &dir.path().join("evidence"));
+        assert_eq!(names, ["statement.cose", "receipt.cose", "first-receipt.cose", "broken.json"]);
+        assert!(dir.path().join(name).join("broken.json").exists(), "{name}");
+    }
+}
+
+/// Saves the evidence; the names of its files.
+fn saved(broken: &Broken, directory: &Path) -> Vec<String> {
+    let paths = broken.save(directory, &serde_json::Value::Null).unwrap();
+    paths.iter().filter_map(|p| Some(p.file_name()?.to_str()?.to_owned())).collect()
 }
 
 #[test]

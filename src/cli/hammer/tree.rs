@@ -2,12 +2,13 @@
 
 use super::broken::{Broken, Promise};
 use super::heads::Seen;
+use super::ledger::Ledger;
+use super::lock;
 use super::random::Random;
 use super::run::Run;
-use crate::envelope::StatementId;
 use crate::log::{
-    MemoryNodes, Nodes as _, TILE_WIDTH, TileId, TilePath, TreeSize, leaf_hash, parse_entry_bundle,
-    parse_hash_tile, root_at, tiles_of,
+    MemoryNodes, Nodes as _, TILE_WIDTH, TileId, TilePath, TreeSize, hash_tile, leaf_hash,
+    parse_entry_bundle, parse_hash_tile, root_at, tiles_of,
 };
 use crate::wire::digest::Digest;
 
@@ -22,6 +23,11 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    #[cfg(test)]
+    pub(super) fn of(leaves: impl Iterator<Item = Digest>) -> Self {
+        Self { nodes: leaves.collect() }
+    }
+
     pub(super) fn size(&self) -> u64 {
         self.nodes.size().get()
     }
@@ -46,8 +52,19 @@ impl Tree {
         self.matches(head)
     }
 
+    /// Every head that the leaves reach has their root: any two of them are
+    /// then heads of one log.
+    pub(super) fn compare(&self, run: &Run) -> anyhow::Result<()> {
+        let heads = lock(&run.heads).to_compare(self.size());
+        for head in &heads {
+            self.matches(head)?;
+            lock(&run.heads).has_compared(head);
+        }
+        Ok(())
+    }
+
     /// The root at the size of a head is the one that was signed.
-    pub(super) fn matches(&self, head: &Seen) -> anyhow::Result<()> {
+    fn matches(&self, head: &Seen) -> anyhow::Result<()> {
         let size = TreeSize::new(head.size);
         if head.size > self.size() {
             return Ok(());
@@ -62,40 +79,76 @@ impl Tree {
         Err(broken.with("leaves.bin", self.leaves(head.size)).into())
     }
 
+    /// Two trees of any sizes under the leaves, the smaller first.
+    pub(super) fn pair(&self, random: &mut Random) -> anyhow::Result<Option<(Seen, Seen)>> {
+        let (a, b) = (random.below(self.size() + 1), random.below(self.size() + 1));
+        if a.min(b) == 0 || a == b {
+            return Ok(None);
+        }
+        let at = |size| -> anyhow::Result<Seen> {
+            let root = root_at(&self.nodes, TreeSize::new(size))?;
+            let told = format!("the tiles give root {root} at {size} leaves\n");
+            Ok(Seen::new((size, root), ("tiles.txt", told.as_bytes())))
+        };
+        Ok(Some((at(a.min(b))?, at(a.max(b))?)))
+    }
+
     /// A tile of any level, or a bundle of entries, is what its place says.
     pub(super) async fn look(&self, run: &Run, random: &mut Random) -> anyhow::Result<()> {
-        let size = TreeSize::new(self.size());
-        let tiles: Vec<TileId> = tiles_of(size).collect();
-        let Some(tile) = random.pick(&tiles).copied() else { return Ok(()) };
+        let tiles: Vec<TileId> = tiles_of(TreeSize::new(self.size())).collect();
+        let Some(tile) = random.pick(&tiles) else { return Ok(()) };
+        self.look_at(run, *tile, tile.level == 0 && random.percent(50)).await
+    }
+
+    /// The same for all of them; gives how many there are.
+    pub(super) async fn look_at_all(&self, run: &Run) -> anyhow::Result<u64> {
+        let mut looked = 0;
+        for tile in tiles_of(TreeSize::new(self.size())) {
+            self.look_at(run, tile, false).await?;
+            looked += 1;
+            if tile.level == 0 {
+                self.look_at(run, tile, true).await?;
+                looked += 1;
+            }
+        }
+        Ok(looked)
+    }
+
+    async fn look_at(&self, run: &Run, tile: TileId, is_bundle: bool) -> anyhow::Result<()> {
         let expected: Result<Vec<Digest>, _> = (0..u64::from(tile.width))
             .map(|i| self.nodes.node(tile.level * 8, tile.index * u64::from(TILE_WIDTH) + i))
             .collect();
-        let is_bundle = tile.level == 0 && random.percent(50);
         let found = if is_bundle { bundle(run, tile).await? } else { hashes(run, tile).await? };
         if found == expected? {
             return Ok(());
         }
-        let kind = if is_bundle { "the entries beside" } else { "" };
-        let what = format!("{kind} {} do not give the hashes of its place", tile.path());
-        let bytes: Vec<u8> = found.iter().flat_map(|hash| *hash.as_bytes()).collect();
-        Err(Broken::new(Promise::TilesMatch, what).with("hashes.bin", bytes).into())
+        let kind = if is_bundle { "the entries beside" } else { "the hashes in" };
+        let what = format!("{kind} {} are not those of the leaves", tile.path());
+        let broken = Broken::new(Promise::TilesMatch, what).with("hashes.bin", hash_tile(&found));
+        Err(broken.with("leaves.bin", self.leaves(self.size())).into())
     }
 
     /// Every acknowledged statement is the leaf it was said to be, and no
     /// other leaf. Gives how many were looked at.
-    pub(super) fn holds(&self, places: &[(u64, StatementId)]) -> Result<u64, Broken> {
+    pub(super) fn holds(&self, ledger: &Ledger) -> Result<u64, Broken> {
         let mut seen = std::collections::HashMap::new();
         for index in 0..self.size() {
             let Ok(leaf) = self.nodes.node(0, index) else { continue };
             seen.entry(leaf).or_insert_with(Vec::new).push(index);
         }
         let mut checked = 0;
-        for (index, id) in places.iter().filter(|(index, _)| *index < self.size()) {
+        for (index, id) in ledger.places().filter(|(index, _)| *index < self.size()) {
             let leaf = leaf_hash(id.entry());
             let found = seen.get(&leaf).map(Vec::as_slice).unwrap_or_default();
-            if found != [*index] {
+            if found != [index] {
                 let what = format!("{id} was acknowledged as leaf {index} and is at {found:?}");
-                return Err(Broken::new(Promise::Keeps, what));
+                let broken = Broken::new(Promise::Keeps, what);
+                let broken = broken.with("leaves.bin", self.leaves(self.size()));
+                let kept = ledger.kept(index);
+                return Err(match kept {
+                    Some(kept) => kept.evidence(broken),
+                    None => broken,
+                });
             }
             checked += 1;
         }
@@ -103,8 +156,8 @@ impl Tree {
     }
 
     fn leaves(&self, size: u64) -> Vec<u8> {
-        let leaf = |index| self.nodes.node(0, index).ok();
-        (0..size).filter_map(leaf).flat_map(|leaf| *leaf.as_bytes()).collect()
+        let leaves: Vec<Digest> = (0..size).filter_map(|i| self.nodes.node(0, i).ok()).collect();
+        hash_tile(&leaves)
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct Source {
     refusals: u32,
     is_batch: bool,
     ready: VecDeque<Item>,
+    /// Requests that what is ready is enough for; no end without them.
+    requests: Option<u64>,
 }
 
 impl Source {
@@ -34,7 +36,8 @@ impl Source {
         (refusals, is_batch): (u32, bool),
     ) -> Self {
         let random = Random::for_worker(!run.0, run.1.into());
-        Self { generator, random, refusals, is_batch, ready: VecDeque::new() }
+        let (ready, requests) = (VecDeque::new(), None);
+        Self { generator, random, refusals, is_batch, ready, requests }
     }
 
     fn make(&mut self) -> anyhow::Result<Item> {
@@ -45,13 +48,23 @@ impl Source {
         }
     }
 
-    /// Signs so many before they are asked for.
-    pub(super) fn sign_ahead(&mut self, many: u64) -> anyhow::Result<()> {
-        for _ in 0..many {
+    /// Signs all that so many requests of `many` will ask for; there will be
+    /// no others.
+    pub(super) fn sign_ahead(&mut self, requests: u64, many: u64) -> anyhow::Result<()> {
+        for _ in 0..requests.saturating_mul(many) {
             let item = self.make()?;
             self.ready.push_back(item);
         }
+        self.requests = Some(requests);
         Ok(())
+    }
+
+    /// Whether one more request can be made.
+    fn goes_on(&mut self) -> bool {
+        match &mut self.requests {
+            None => true,
+            Some(left) => left.checked_sub(1).map(|fewer| *left = fewer).is_some(),
+        }
     }
 
     fn next(&mut self) -> anyhow::Result<Item> {
@@ -80,7 +93,9 @@ pub(super) struct Answer {
 /// Writes until the run is over or a promise is broken.
 pub(super) async fn write(run: Arc<Run>, mut source: Source) -> anyhow::Result<()> {
     let mut memo = Memo::default();
-    while let Some((due, many)) = run.next() {
+    while source.goes_on()
+        && let Some((due, many)) = run.next()
+    {
         tokio::time::sleep_until(due.into()).await;
         let mut all = Vec::new();
         for _ in 0..many {
