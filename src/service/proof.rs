@@ -3,10 +3,11 @@
 use super::{Entry, Fault, Rules, Service, Snapshot};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::key::PublicKey;
-use crate::log::{LeafIndex, TILE_WIDTH, TileId, TilePath, TreeSize};
-use crate::log::{consistency_path, entry_bundle, hash_tile, inclusion_path, root_at};
+use crate::log::{LeafIndex, Nodes, TILE_WIDTH, TileId, TilePath, TreeSize};
+use crate::log::{consistency_path, consistency_roots, entry_bundle, hash_tile};
+use crate::log::{inclusion_path, root_at};
 use crate::receipt::{Head, attach};
-use crate::store::Stored;
+use crate::store::{self, Stored};
 use crate::wire::digest::Digest;
 use std::sync::Arc;
 
@@ -93,12 +94,26 @@ impl Service {
     /// has been signed before and cannot have changed.
     pub fn consistency(&self, from: TreeSize, to: TreeSize) -> Result<Vec<u8>, Fault> {
         let snapshot = self.snapshot();
-        let nodes = self.store.nodes(&snapshot.edge);
+        let (nodes, newest) = (self.store.nodes(&snapshot.edge), *snapshot.signed.head());
         let path = consistency_path(&nodes, from, to)?;
-        if to == snapshot.signed.head().size {
+        let shown = root_under(&nodes, to, &newest).and_then(|root| {
+            let older = root_at(&nodes, from)?;
+            let leads = consistency_roots(from.get(), to.get(), older, &path);
+            if leads.is_ok_and(|(_, newer)| newer == root) {
+                Ok(root)
+            } else {
+                Err(Fault::SelfCheck)
+            }
+        });
+        if matches!(shown, Err(Fault::SelfCheck)) {
+            self.metrics.self_audit_failed();
+            tracing::error!(%from, %to, "a consistency receipt failed its own verification");
+        }
+        let root = shown?;
+        if to == newest.size {
             return Ok(snapshot.signed.consistency(from, &path));
         }
-        let head = Head { size: to, root: root_at(&nodes, to)?, time: snapshot.signed.head().time };
+        let head = Head { size: to, root, time: newest.time };
         Ok(self.sign_head(head)?.consistency(from, &path))
     }
 
@@ -133,5 +148,71 @@ impl Service {
             return Ok(bytes.get(..width * 32).unwrap_or_default().to_vec());
         }
         Ok(hash_tile(snapshot.edge.partial(tile.level).get(..width).unwrap_or_default()))
+    }
+}
+
+/// The root at a size, if the newest head is one of a tree that holds it: a
+/// damaged tile gives another root, which must never be signed.
+fn root_under(
+    nodes: &impl Nodes<Error = store::Error>,
+    size: TreeSize,
+    newest: &Head,
+) -> Result<Digest, Fault> {
+    let root = root_at(nodes, size)?;
+    let above = if size == newest.size {
+        root
+    } else {
+        let path = consistency_path(nodes, size, newest.size)?;
+        let leads = consistency_roots(size.get(), newest.size.get(), root, &path);
+        leads.map_err(|_| Fault::SelfCheck)?.1
+    };
+    if above == newest.root { Ok(root) } else { Err(Fault::SelfCheck) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::{MemoryNodes, leaf_hash_of_bytes};
+    use crate::wire::time::UnixSeconds;
+
+    /// A tree in which one hash is another.
+    struct Damaged {
+        nodes: MemoryNodes,
+        at: Option<(u8, u64)>,
+    }
+
+    impl Nodes for Damaged {
+        type Error = store::Error;
+
+        fn node(&self, level: u8, index: u64) -> Result<Digest, store::Error> {
+            let node = self.nodes.node(level, index)?;
+            let is_damaged = self.at == Some((level, index));
+            Ok(if is_damaged { Digest::of(node.as_bytes()) } else { node })
+        }
+    }
+
+    /// Every size of every small tree, with every hash damaged in turn.
+    #[test]
+    fn a_root_is_right_or_not_given() {
+        let mut withheld = 0;
+        for size in 1..=20_u64 {
+            let leaves = (0..size).map(|index| leaf_hash_of_bytes(&index.to_be_bytes()));
+            let mut nodes = Damaged { nodes: leaves.collect(), at: None };
+            let root = root_at(&nodes, TreeSize::new(size)).unwrap();
+            let newest = Head { size: TreeSize::new(size), root, time: UnixSeconds::default() };
+            for older in (1..=size).map(TreeSize::new) {
+                nodes.at = None;
+                let right = root_under(&nodes, older, &newest).unwrap();
+                for at in (0..5).flat_map(|level| (0..size >> level).map(move |i| (level, i))) {
+                    nodes.at = Some(at);
+                    match root_under(&nodes, older, &newest) {
+                        Ok(root) => assert_eq!(root, right, "{older} of {size}, damaged {at:?}"),
+                        Err(Fault::SelfCheck) => withheld += 1,
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            }
+        }
+        assert!(withheld > 100, "{withheld}");
     }
 }
