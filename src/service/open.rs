@@ -298,6 +298,7 @@ pub fn open(
     });
     // From its first request on a log has a checkpoint that covers it.
     if !service.options.read_only {
+        service.scrub_where_left();
         service.publish()?;
     }
     Ok(service)

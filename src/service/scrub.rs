@@ -17,7 +17,7 @@ use super::error::chain;
 use crate::envelope::StatementId;
 use crate::log::{Edge, LeafIndex, TILE_WIDTH, TileId, TreeSize, leaf_hash};
 use crate::log::{parse_hash_tile, root_at, root_of};
-use crate::store::{self, write_public};
+use crate::store::{self, Stored, write_public};
 use crate::wire::digest::Digest;
 
 /// Between two walks; a small log is not read all day.
@@ -45,8 +45,8 @@ impl Service {
         let mut leaves = Vec::new();
         for index in (first..end).map(LeafIndex::new) {
             let row = self.store.row(index).map_err(|e| chain(&e))?;
-            bytes += u64::try_from(row.len()).unwrap_or(u64::MAX);
-            leaves.push(self.scrub_statement(index)?);
+            bytes += size_of(&row);
+            leaves.push(self.scrub_statement(index, &row)?);
         }
         let edge = &snapshot.edge;
         bytes += self.scrub_tile(TileId::full(0, tile), &leaves, edge)?;
@@ -61,9 +61,9 @@ impl Service {
     }
 
     /// The leaf of a statement, computed from its bytes.
-    fn scrub_statement(&self, index: LeafIndex) -> Result<Digest, String> {
-        let stored = self.store.statement(index).map_err(|e| chain(&e))?;
-        let stored = stored.ok_or_else(|| format!("the statement at index {index} is missing"))?;
+    fn scrub_statement(&self, index: LeafIndex, row: &[u8]) -> Result<Digest, String> {
+        let damaged = || chain(&store::Error::StatementDamaged { index });
+        let stored = Stored::decode(row).ok_or_else(damaged)?;
         let id = StatementId::of_canonical(&stored.canonical);
         match self.store.find(&id) {
             Ok(Some(at)) if at == index => Ok(leaf_hash(id.entry())),
@@ -84,12 +84,13 @@ impl Service {
         if found != hashes {
             return Err(differs(tile));
         }
-        let read = u64::try_from(stored.len()).unwrap_or(u64::MAX);
+        let mut read = size_of(&stored);
         let width = u64::from(TILE_WIDTH);
         let above = TileId::full(tile.level + 1, tile.index / width);
         let place = usize::try_from(tile.index % width).unwrap_or(usize::MAX);
         let whole = if above.within(edge.size()) {
             let stored = self.store.full_tile_again(above).map_err(|e| chain(&e))?;
+            read += size_of(&stored);
             parse_hash_tile(&stored, TILE_WIDTH).map_err(|_| differs(above))?
         } else {
             edge.partial(above.level).to_vec()
@@ -114,13 +115,44 @@ impl Service {
         );
     }
 
+    /// Makes the step that an earlier walk was to make next, before anything
+    /// is written: where it found damage, it stopped.
+    pub(super) fn scrub_where_left(&self) {
+        if let Some(tile) = self.kept_scrub_place()
+            && let Err(what) = self.scrub_step(tile)
+        {
+            self.is_damaged(&what);
+        }
+    }
+
+    /// The next tile of leaves, if a walk has begun and is not past the end.
+    fn kept_scrub_place(&self) -> Option<u64> {
+        let tile: u64 = std::fs::read_to_string(self.scrub_place()).ok()?.trim().parse().ok()?;
+        let first = TreeSize::new(tile.saturating_mul(TILE_WIDTH.into()));
+        (first < self.head().size).then_some(tile)
+    }
+
     fn scrub_place(&self) -> std::path::PathBuf {
         self.store.dir().path().join("scrub")
     }
 
-    fn keep_scrub_place(&self, tile: u64) -> Result<(), store::Error> {
-        write_public(&self.scrub_place(), format!("{tile}\n").as_bytes())
+    fn keep_scrub_place(&self, tile: u64) {
+        if let Err(error) = write_public(&self.scrub_place(), format!("{tile}\n").as_bytes()) {
+            tracing::warn!(error = %chain(&error), "the place of the scrub was not kept");
+        }
     }
+}
+
+/// How long to rest after a step, so that no more is read in a second than
+/// allowed, on average.
+fn rest(step: &Step, bytes_per_second: u64) -> Duration {
+    let micros = step.bytes.saturating_mul(1_000_000).div_ceil(bytes_per_second);
+    let pause = if step.next == 0 { PAUSE } else { Duration::ZERO };
+    pause + Duration::from_micros(micros)
+}
+
+fn size_of(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 fn differs(tile: TileId) -> String {
@@ -133,29 +165,23 @@ pub async fn keep_scrubbing(service: Arc<Service>, bytes_per_second: u64) {
     if bytes_per_second == 0 || service.options.read_only {
         return;
     }
-    let kept = std::fs::read_to_string(service.scrub_place()).ok();
-    let mut tile = kept.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-    if TreeSize::new(u64::saturating_mul(tile, 256)) >= service.head().size {
-        tile = 0;
-    }
-    loop {
+    let mut tile = service.kept_scrub_place().unwrap_or(0);
+    while !service.damaged() {
         let worker = service.clone();
         let step = tokio::task::spawn_blocking(move || {
-            let step = worker.scrub_step(tile)?;
-            if step.next % KEEP_AFTER == 0
-                && let Err(error) = worker.keep_scrub_place(step.next)
-            {
-                tracing::warn!(error = %chain(&error), "the place of the scrub was not kept");
+            let step = worker.scrub_step(tile);
+            match &step {
+                Ok(step) if step.next % KEEP_AFTER != 0 => {}
+                Ok(step) => worker.keep_scrub_place(step.next),
+                Err(_) => worker.keep_scrub_place(tile),
             }
-            Ok::<_, String>(step)
+            step
         });
         match step.await {
             Ok(Ok(step)) => {
                 service.metrics.scrubbed(step.bytes);
                 tile = step.next;
-                let rest = step.bytes.saturating_mul(1000) / bytes_per_second;
-                let pause = if step.next == 0 { PAUSE } else { Duration::ZERO };
-                tokio::time::sleep(pause + Duration::from_millis(rest)).await;
+                tokio::time::sleep(rest(&step, bytes_per_second)).await;
             }
             Ok(Err(what)) => return service.is_damaged(&what),
             Err(_) => return,

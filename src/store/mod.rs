@@ -235,7 +235,8 @@ impl Stored {
         out
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    /// Reads a row of a statement.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let value = Value::read(bytes).ok()?;
         let [canonical, collateral, time] = value.array()? else { return None };
         Some(Self {
