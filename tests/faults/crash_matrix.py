@@ -2,13 +2,16 @@
 """Every crash a run can meet: its file operations are recorded, and the disk
 is rebuilt as a crash after each of them could leave it.
 
-    SEED=N tests/faults/run [long] crash_matrix
+    SEED=N tests/faults/run [long] crash_matrix [crash_matrix_large]
 
 kept        the process dies, the system lives
 lost        power cut: whatever was not synced is gone
 lost-names  the same, and a name survives only if its directory was synced
 torn        the first operations survive, one write in part
 reordered   each write survives by chance, in any order
+
+Double faults: the start after a crash crashes in turn, or a call of the run
+has failed with EIO or ENOSPC before the crash.
 """
 
 import argparse
@@ -23,166 +26,201 @@ import lib
 import trace
 
 VARIANTS = ("kept", "lost", "lost-names", "torn", "reordered")
+ERRORS = ("EIO", "ENOSPC")
+FAILING = ("write", "writev", "pwrite64", "fsync", "fdatasync", "rename", "openat")
 
 
-def record(work, name, base, statements, writers, settings):
-    """Runs the log on a copy of `base` under strace; what it did, and which
-    receipt left when."""
-    disk = os.path.join(work, name)
-    shutil.copytree(base, disk)
-    tree = trace.Tree(disk)
-    out = os.path.join(work, name + ".strace")
-    server = lib.Server(os.path.join(disk, "data"), trace.strace(out), settings=settings)
-    acknowledged = []
-    lib.register(server, statements, acknowledged, writers)
-    time.sleep(1.3)
-    server.terminate()
-    found = trace.Trace(out, tree, disk)
-    released = []
-    for name, receipt in acknowledged:
-        sent = [start for start, data in found.sent if receipt in data]
-        if not sent:
-            raise SystemExit("a receipt was received and never sent: the trace is not whole")
-        released.append((min(sent), name, receipt))
-    shutil.rmtree(disk)
-    os.remove(out)
-    return found, sorted(released)
+class Run:
+    """What a log did on a copy of `base` under strace, and what it promised
+    when. `around` makes a call fail."""
 
+    def __init__(self, work, name, base, statements, writers, around=()):
+        disk, out = os.path.join(work, name), os.path.join(work, name + ".strace")
+        shutil.copytree(base, disk)
+        tree = trace.Tree(disk)
+        acknowledged, notes = [], []
+        try:
+            server = lib.Server(os.path.join(disk, "data"), trace.strace(out, around))
+            with lib.watching(server, notes):
+                lib.register(server, statements, acknowledged, writers)
+                if server.alive():
+                    time.sleep(1.3)
+            # What an error has left behind may not be able to stop.
+            server.kill() if around else server.terminate()
+        except lib.NotStarted:
+            pass
+        self.found, self.calls = trace.Trace(out, tree, disk), trace.counts(out)
+        self.receipts = [(self.sent(receipt), name, receipt) for name, receipt in acknowledged]
+        self.notes = [(self.sent(note), note) for note in notes]
+        shutil.rmtree(disk)
+        os.remove(out)
 
-def points(found):
-    """A crash before the first operation, between any two, after the last."""
-    ends = sorted({op.end for op in found.ops} | {op.start for op in found.ops})
-    return [0] + [end + 1 for end in ends]
+    def sent(self, data):
+        """When it was given to the network."""
+        moments = [start for start, sent in self.found.sent if data in sent]
+        if not moments:
+            raise SystemExit("something was received and never sent: the trace is not whole")
+        return min(moments)
+
+    def promised(self, crash):
+        """Receipts and checkpoints that left before the crash."""
+        receipts = [(name, receipt) for sent, name, receipt in self.receipts if sent < crash]
+        return receipts, [note for sent, note in self.notes if sent < crash]
+
+    def points(self):
+        """A crash before the first operation, between any two, after the last."""
+        ends = {op.end for op in self.found.ops} | {op.start for op in self.found.ops}
+        return [0] + [end + 1 for end in sorted(ends)]
+
+    def schedules(self, dice, limit, rounds=1):
+        """Every point with every variant, chance variants several times; of
+        those a sample, and how many there are."""
+        every = []
+        for crash in self.points():
+            for variant in VARIANTS:
+                for _ in range(rounds if variant in ("torn", "reordered") else 1):
+                    every.append((crash, variant, dice.randrange(1 << 32)))
+        return dice.sample(every, min(limit or len(every), len(every))), len(every)
+
+    def build(self, disk, crash, variant, seed):
+        self.found.build(disk, *self.found.schedule(crash, variant, random.Random(seed)))
 
 
 class Matrix:
-    def __init__(self, work, found, released, fresh):
-        self.work, self.found, self.released, self.fresh = work, found, released, fresh
+    """Tries schedules, and remembers those that broke a promise."""
 
-    def one(self, schedule):
-        number, crash, variant, seed = schedule
-        kept, torn = self.found.schedule(crash, variant, random.Random(seed))
-        disk = os.path.join(self.work, f"disk-{number}")
-        self.found.build(disk, kept, torn)
-        acknowledged = [(name, receipt) for sent, name, receipt in self.released if sent < crash]
+    def __init__(self, work, fresh):
+        self.work, self.fresh = work, fresh
+        self.tried, self.failures = 0, []
+
+    def one(self, run, schedule, before=((), ())):
+        """What is wrong after a crash, if anything is."""
+        crash, variant, seed = schedule
+        disk = os.path.join(self.work, f"disk-{crash}-{variant}-{seed}")
+        run.build(disk, crash, variant, seed)
+        receipts, notes = run.promised(crash)
+        receipts, notes = [*before[0], *receipts], [*before[1], *notes]
         try:
-            lib.check_data(os.path.join(disk, "data"), acknowledged, self.fresh)
+            lib.check_data(os.path.join(disk, "data"), receipts, self.fresh, notes)
         except lib.Broken as error:
             return f"crash at {crash}, {variant}, seed {seed}: {error}"
         shutil.rmtree(disk)
         return None
 
-    def run(self, schedules, workers=2):
-        failures = []
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            for failure in pool.map(self.one, schedules):
+    def all(self, run, schedules, before=((), ())):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for failure in pool.map(lambda schedule: self.one(run, schedule, before), schedules):
+                self.tried += 1
                 if failure:
-                    failures.append(failure)
+                    self.failures.append(failure)
                     lib.say("BROKEN " + failure)
-        return failures
+
+    def say(self, what):
+        lib.say(f"{what}: {self.tried} schedules so far, {len(self.failures)} broken")
+
+    def sees(self, run):
+        """Promises that were not kept must show up as broken, or this test
+        would pass on anything: statements that no sync kept, a receipt that
+        is not the log's."""
+        crash = run.points()[len(run.points()) // 2]
+        early = run.promised(float("inf"))
+        name, receipt = early[0][0]
+        forged = receipt[:-1] + bytes([receipt[-1] ^ 1])
+        last = run.points()[-1]
+        for schedule, before in (
+            ((crash, "lost", 0), early),
+            ((last, "kept", 0), ([(name, forged)], [])),
+        ):
+            if not self.one(run, schedule, before):
+                raise SystemExit(f"the matrix does not see a broken promise: {schedule}")
+            shutil.rmtree(os.path.join(self.work, f"disk-{schedule[0]}-{schedule[1]}-0"))
 
 
-def choose(found, dice, limit, rounds):
-    """Every point with every variant; chance variants several times."""
-    every = []
-    for crash in points(found):
-        for variant in VARIANTS:
-            for _ in range(rounds if variant in ("torn", "reordered") else 1):
-                every.append((crash, variant, dice.randrange(1 << 32)))
-    total = len(every)
-    if limit and total > limit:
-        every = dice.sample(every, limit)
-    return [(number, *one) for number, one in enumerate(every)], total
-
-
-def again(work, found, released, statements, dice, count):
-    """Double faults: disks that a crash left are started under the tracer,
-    and that start crashes in turn."""
-    cases = []
+def crashed_twice(matrix, run, statements, dice, count, limit):
+    """Disks that a crash left are started under the tracer, and that start
+    crashes in turn."""
     for number in range(count):
-        crash = dice.choice(points(found)[1:])
-        variant = dice.choice(VARIANTS)
-        base = os.path.join(work, f"double-{number}")
-        kept, torn = found.schedule(crash, variant, random.Random(dice.randrange(1 << 32)))
-        found.build(base, kept, torn)
-        second, more = record(work, f"again-{number}", base, statements, 2, {})
-        before = [(0, name, receipt) for sent, name, receipt in released if sent < crash]
-        cases.append((second, before + more))
+        crash, variant = dice.choice(run.points()[1:]), dice.choice(VARIANTS)
+        base = os.path.join(matrix.work, f"double-{number}")
+        run.build(base, crash, variant, dice.randrange(1 << 32))
+        second = Run(matrix.work, f"again-{number}", base, statements, 2)
+        matrix.all(second, second.schedules(dice, limit)[0], run.promised(crash))
         shutil.rmtree(base)
-    return cases
 
 
-def sees_loss(work, found, released, fresh):
-    """A promise made before its sync must show up as broken, or this test
-    would pass on anything."""
-    early = [(0, name, receipt) for _, name, receipt in released]
-    crash = points(found)[len(points(found)) // 2]
-    if not Matrix(work, found, early, fresh).one((0, crash, "lost", 0)):
-        raise SystemExit("the matrix does not notice that statements are lost")
-    shutil.rmtree(os.path.join(work, "disk-0"))
+def failed_and_crashed(matrix, run, base, statements, dice, count, limit):
+    """Runs in which a call fails. The first is a sync of the journal: after
+    that the disk and what the system shows of it are no longer the same."""
+    calls = [(call, nth) for call in FAILING for nth in range(1, run.calls.get(call, 0) + 1)]
+    syncs = [(call, nth) for call, nth in calls if call == "fdatasync"]
+    for number in range(count):
+        call, nth = dice.choice(calls if number else syncs)
+        error = dice.choice(ERRORS)
+        around = ["-e", f"inject={call}:error={error}:when={nth}"]
+        failed = Run(matrix.work, f"failed-{number}", base, statements, 4, around)
+        schedules = failed.schedules(dice, limit)[0]
+        # The crash that follows the error at once.
+        schedules += [(failed.points()[-1], variant, 0) for variant in ("kept", "lost")]
+        matrix.all(failed, schedules)
+
+
+def small(work, dice, long):
+    base = os.path.join(work, "base")
+    os.makedirs(base)
+    lib.new_log(base)
+    count = 24 if long else 10
+    *statements, fresh = lib.Statements(work, count + 6).all
+    first, rest = statements[:count], statements[count:]
+    run = Run(work, "run", base, first, 4)
+    if len(run.receipts) != count or not run.notes:
+        raise SystemExit(f"{len(run.receipts)} of {count} were acknowledged")
+    matrix = Matrix(work, fresh)
+    matrix.sees(run)
+    schedules, total = run.schedules(dice, None if long else 90, 4 if long else 1)
+    lib.say(
+        f"small: {count} statements, {len(run.found.ops)} operations,"
+        f" {len(schedules)} of {total} schedules, seed {lib.seed()}"
+    )
+    matrix.all(run, schedules)
+    matrix.say("one crash")
+    crashed_twice(matrix, run, rest, dice, *((12, 60) if long else (2, 15)))
+    matrix.say("a second crash at the start after it")
+    failed_and_crashed(matrix, run, base, first, dice, *((40, 20) if long else (4, 6)))
+    matrix.say("a crash after EIO or ENOSPC")
+    return matrix
+
+
+def large(work, dice, long):
+    """Enough bytes that the engine writes tables and drops journals."""
+    base = os.path.join(work, "base")
+    os.makedirs(base)
+    lib.new_log(base)
+    *statements, fresh = lib.Statements(work, 181, 60000).all
+    run = Run(work, "run", base, statements, 8)
+    tables = sum("tables" in op.label for op in run.found.ops)
+    schedules, total = run.schedules(dice, 500 if long else 20)
+    lib.say(
+        f"large: {len(run.receipts)} statements, {len(run.found.ops)} operations, {tables} tables"
+        f" made, {len(schedules)} of {total} schedules, seed {lib.seed()}"
+    )
+    matrix = Matrix(work, fresh)
+    matrix.all(run, schedules)
+    return matrix
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--long", action="store_true")
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED", "1")))
-    parser.add_argument("--limit", type=int, default=None)
+    parser.add_argument("--large", action="store_true")
     options = parser.parse_args()
-    dice = random.Random(options.seed)
-    work = lib.scratch("matrix")
-    started = time.time()
-    base = os.path.join(work, "base")
-    os.makedirs(base)
-    lib.new_log(base)
-    count = 24 if options.long else 10
-    small = lib.Statements(work, count + 6).all
-    runs = [("small", small[:count], 4, options.limit or (None if options.long else 110))]
-    failures, tried = [], 0
-    for name, statements, writers, limit in runs:
-        found, released = record(work, name, base, statements, writers, {})
-        if len(released) != len(statements):
-            raise SystemExit(f"{len(released)} of {len(statements)} were acknowledged")
-        schedules, total = choose(found, dice, limit, 4 if options.long else 1)
-        lib.say(
-            f"{name}: {len(statements)} statements, {len(found.ops)} operations,"
-            f" {len(schedules)} of {total} schedules, seed {options.seed}"
-        )
-        sees_loss(work, found, released, small[-1])
-        failures += Matrix(work, found, released, small[-1]).run(schedules)
-        tried += len(schedules)
-        lib.say(f"{name}: {tried} schedules, {len(failures)} broken")
-        doubles = again(work, found, released, small[count:-1], dice, 12 if options.long else 2)
-        for second, known in doubles:
-            schedules, total = choose(second, dice, 60 if options.long else 20, 1)
-            failures += Matrix(work, second, known, small[-1]).run(schedules)
-            tried += len(schedules)
-        lib.say(f"{name}: with double faults {tried} schedules, {len(failures)} broken")
-    if options.long:
-        failures_large, tried_large = large(work, dice, options)
-        failures += failures_large
-        tried += tried_large
+    work, started = lib.scratch("matrix"), time.time()
+    kind = large if options.large else small
+    matrix = kind(work, random.Random(lib.seed()), options.long)
     seconds = time.time() - started
-    lib.say(f"crash matrix: {tried} schedules, {len(failures)} broken, {seconds:.0f} s")
-    lib.finish(work, failures)
-
-
-def large(work, dice, options):
-    """Enough bytes that the engine writes tables and drops journals."""
-    base = os.path.join(work, "base-large")
-    os.makedirs(base)
-    lib.new_log(base)
-    keys = os.path.join(work, "large")
-    os.makedirs(keys)
-    statements = lib.Statements(keys, 181, 60000).all
-    found, released = record(work, "large-run", base, statements[:-1], 8, {})
-    tables = sum("tables" in op.label for op in found.ops)
-    schedules, total = choose(found, dice, options.limit or 500, 1)
     lib.say(
-        f"large: {len(released)} statements, {len(found.ops)} operations, {tables} tables made,"
-        f" {len(schedules)} of {total} schedules"
+        f"crash matrix: {matrix.tried} schedules, {len(matrix.failures)} broken, {seconds:.0f} s"
     )
-    failures = Matrix(work, found, released, statements[-1]).run(schedules)
-    return failures, len(schedules)
+    lib.finish(work, matrix.failures)
 
 
 if __name__ == "__main__":

@@ -3,108 +3,138 @@
 each thread is answered with an error or ends the process. Then the log is
 started without interference, and must have kept its promises.
 
-    inject.py [--long] [--limit N]
+    SEED=N tests/faults/run [long] inject
+
+The calls of the start are hit by a tracer that starts the log, those of the
+work by one that joins a log at work. The short form draws two of each kind.
 """
 
-import argparse
 import concurrent.futures
 import os
-import re
+import random
 import shutil
+import subprocess
 import sys
 import time
 
 import lib
+import trace
 
-CALLS = ("write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "openat", "ftruncate",
-         "unlink", "mkdir", "lseek", "read", "pread64")
+# Each of those that change the disk is hit in the long form, of the others
+# some.
+CHANGING = ("write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "ftruncate", "unlink",
+            "mkdir")
+READING = ("openat", "lseek", "read", "pread64")
+READING_MOST = 12
 EFFECTS = ("error=EIO", "error=ENOSPC", "signal=KILL")
+STRACE = ["strace", "-f", "-qq", "-e", "signal=none", "-e", "trace=" + ",".join(CHANGING + READING)]
 
 
-def run(work, name, base, statements, around):
+class Joined:
+    """A tracer that has joined a running log."""
+
+    def __init__(self, server, options):
+        self.process = subprocess.Popen([*STRACE, *options, "-p", str(server.process.pid)])
+        tasks = f"/proc/{server.process.pid}/task"
+        for _ in range(2000):
+            if all(traced(f"{tasks}/{task}/status") for task in os.listdir(tasks)):
+                return
+            time.sleep(0.002)
+        raise SystemExit("the tracer cannot join the log")
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def traced(status):
+    with open(status, encoding="ascii", errors="replace") as lines:
+        return any(line.startswith("TracerPid:") and line.split()[1] != "0" for line in lines)
+
+
+def run(work, name, base, statements, options, at_start):
     """One run on a copy of the log; what was acknowledged before it ended."""
     disk = os.path.join(work, name)
     shutil.copytree(base, disk)
-    data = os.path.join(disk, "data")
-    acknowledged = []
+    data, log = os.path.join(disk, "data"), os.path.join(disk, "log")
+    acknowledged, notes, joined = [], [], None
     try:
-        server = lib.Server(data, around, log=os.path.join(disk, "log"))
+        server = lib.Server(data, [*STRACE, *options, "--"] if at_start else (), log=log)
     except lib.NotStarted:
-        return data, acknowledged
+        return data, acknowledged, notes
     try:
-        lib.register(server, statements, acknowledged, 2)
-        if server.alive():
-            time.sleep(1.2)
+        if not at_start:
+            joined = Joined(server, options)
+        with lib.watching(server, notes):
+            lib.register(server, statements, acknowledged, 2)
+            if server.alive():
+                time.sleep(1.2)
     finally:
         server.kill()
-    return data, acknowledged
+        if joined:
+            joined.end()
+    return data, acknowledged, notes
 
 
-def counts(path):
-    """The most calls that one thread made, by name."""
-    most = {}
-    with open(path, errors="replace") as lines:
-        for line in lines:
-            found = re.match(r"^(\d+) +(?:<\.\.\. )?(\w+)(?:\(| resumed)", line)
-            if found and "<unfinished" not in line:
-                most[found.groups()] = most.get(found.groups(), 0) + 1
-    result = {}
-    for (_, call), count in most.items():
-        result[call] = max(result.get(call, 0), count)
-    return result
+def schedules(work, base, statements, long, dice):
+    """Every call of a run without faults, or some of them, with every effect."""
+    found = []
+    for at_start in (True, False):
+        out = os.path.join(work, f"calls-{at_start}")
+        # At work nothing of the start is counted; at the start nothing is sent.
+        sent = [] if at_start else statements
+        _, acknowledged, _ = run(work, f"first-{at_start}", base, sent, ["-o", out], at_start)
+        if len(acknowledged) != len(sent):
+            raise SystemExit("the run without faults did not work")
+        most = trace.counts(out)
+        lib.say(f"inject: {'at the start' if at_start else 'at work'} {most}")
+        for call in CHANGING + READING:
+            every = range(1, most.get(call, 0) + 1)
+            limit = 2 if not long else len(every) if call in CHANGING else READING_MOST
+            for nth in sorted(dice.sample(every, min(limit, len(every)))):
+                found += [(call, effect, nth, at_start) for effect in EFFECTS]
+    return found
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--long", action="store_true")
-    parser.add_argument("--limit", type=int)
-    options = parser.parse_args()
-    limit = options.limit or (12 if options.long else 2)
-    work = lib.scratch("inject")
+    dice, long = random.Random(lib.seed()), "--long" in sys.argv
+    work, started = lib.scratch("inject"), time.time()
     base = os.path.join(work, "base")
     os.makedirs(base)
     lib.new_log(base)
     *statements, fresh = lib.Statements(work, 7).all
-    out = os.path.join(work, "calls")
-    trace = ["strace", "-f", "-qq", "-e", "signal=none", "-e", "trace=" + ",".join(CALLS)]
-    _, acknowledged = run(work, "first", base, statements, [*trace, "-o", out, "--"])
-    if len(acknowledged) != len(statements):
-        raise SystemExit("the run without faults did not work")
-    most = counts(out)
-    schedules = []
-    for call in CALLS:
-        count = most.get(call, 0)
-        step = max(1, count // limit)
-        for nth in range(1, count + 1, step):
-            schedules += [(call, effect, nth) for effect in EFFECTS]
-    lib.say(f"inject: {most}, {len(schedules)} runs")
-    started, failures, tally = time.time(), [], {"went on": 0, "ended": 0, "no receipt": 0}
+    every = schedules(work, base, statements, long, dice)
+    failures, tally = [], {"went on": 0, "ended midway": 0, "gave no receipt": 0}
 
     def one(schedule):
-        number, (call, effect, nth) = schedule
-        inject = ["-e", f"inject={call}:{effect}:when={nth}"]
-        around = [*trace, *inject, "-o", "/dev/null", "--"]
-        data, acknowledged = run(work, f"run-{number}", base, statements, around)
+        number, (call, effect, nth, at_start) = schedule
+        options = ["-e", f"inject={call}:{effect}:when={nth}", "-o", "/dev/null"]
+        data, acknowledged, notes = run(
+            work, f"run-{number}", base, statements, options, at_start
+        )
         if len(acknowledged) == len(statements):
             tally["went on"] += 1
-        elif acknowledged:
-            tally["ended"] += 1
         else:
-            tally["no receipt"] += 1
+            tally["ended midway" if acknowledged else "gave no receipt"] += 1
         try:
-            lib.check_data(data, acknowledged, fresh)
+            lib.check_data(data, acknowledged, fresh, notes)
         except lib.Broken as error:
-            return f"{call} {effect} when={nth}: {error}"
+            moment = "at the start" if at_start else "at work"
+            return f"{call} {effect} when={nth} {moment}: {error}"
         shutil.rmtree(os.path.dirname(data))
         return None
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for failure in pool.map(one, enumerate(schedules)):
+        for failure in pool.map(one, enumerate(every)):
             if failure:
                 failures.append(failure)
                 lib.say("BROKEN " + failure)
+    told = ", ".join(f"{count} {what}" for what, count in tally.items())
     seconds = time.time() - started
-    lib.say(f"inject: {len(schedules)} runs ({tally}), {len(failures)} broken, {seconds:.0f} s")
+    lib.say(
+        f"inject: {len(every)} runs, seed {lib.seed()}: {told}; {len(failures)} broken,"
+        f" {seconds:.0f} s"
+    )
     lib.finish(work, failures)
 
 

@@ -4,6 +4,9 @@ The receipts are read and the trees computed here, in a second language and
 without any code of the log, so that a mistake is not made twice.
 """
 
+import base64
+import contextlib
+import functools
 import hashlib
 import http.client
 import json
@@ -87,6 +90,65 @@ def place(receipt):
     return size, index, path, claims.get(6)
 
 
+def bstr(data):
+    """A byte string in CBOR, up to 64 KiB."""
+    size = len(data)
+    head = [0x40 | size] if size < 24 else [0x58, size] if size < 256 else [0x59, *divmod(size, 256)]
+    return bytes(head) + data
+
+
+# -- ES256, which signs receipts ----------------------------------------------
+
+P = 2**256 - 2**224 + 2**192 + 2**96 - 1
+ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+BASE = (
+    0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
+    0x4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5,
+)
+
+
+def plus(a, b):
+    """The sum of two points of P-256."""
+    if a is None or b is None:
+        return a or b
+    if a[0] == b[0] and (a[1] + b[1]) % P == 0:
+        return None
+    if a == b:
+        slope = 3 * (a[0] * a[0] - 1) * pow(2 * a[1], -1, P)
+    else:
+        slope = (b[1] - a[1]) * pow(b[0] - a[0], -1, P)
+    x = (slope * slope - a[0] - b[0]) % P
+    return x, (slope * (a[0] - x) - a[1]) % P
+
+
+def times(number, point):
+    total = None
+    while number:
+        if number & 1:
+            total = plus(total, point)
+        point, number = plus(point, point), number >> 1
+    return total
+
+
+@functools.lru_cache(maxsize=None)
+def is_signed(point, message, signature):
+    r, s = (int.from_bytes(half, "big") for half in (signature[:32], signature[32:]))
+    if not (0 < r < ORDER and 0 < s < ORDER):
+        return False
+    digest, inverse = int.from_bytes(sha256(message), "big"), pow(s, -1, ORDER)
+    found = plus(times(digest * inverse % ORDER, BASE), times(r * inverse % ORDER, point))
+    return found is not None and found[0] % ORDER == r
+
+
+def check_signature(keys, receipt, root):
+    """The receipt is signed over the root by the key it names."""
+    (protected, _, _, signature), _ = cbor(receipt)
+    message = b"\x84\x6aSignature1" + bstr(protected) + bstr(b"") + bstr(root)
+    point = keys.get(cbor(protected)[0].get(4))
+    if point is None or not is_signed(point, message, signature):
+        raise Broken("a receipt is not signed by a key of the log")
+
+
 # -- RFC 9162 ----------------------------------------------------------------
 
 
@@ -152,18 +214,27 @@ class Roots:
 
 
 class Server:
-    def __init__(self, data, around=(), env=None, log=None, settings=()):
+    """A log that serves, or with `wait=False` one that is about to."""
+
+    def __init__(
+        self, data, around=(), env=None, log=None, settings=(), port=0, wait=True
+    ):
         self.stderr = open(log, "wb") if log else subprocess.DEVNULL
         environ = environment()
         environ.update(env or {})
         environ.update(settings)
         self.process = subprocess.Popen(
-            [*around, binary(), "serve", "--listen", "127.0.0.1:0", "--data", data],
+            [*around, binary(), "serve", "--listen", f"127.0.0.1:{port}", "--data", data],
             stdout=subprocess.PIPE,
             stderr=self.stderr,
             env=environ,
             start_new_session=True,
         )
+        if wait:
+            self.wait()
+
+    def wait(self):
+        """Until it serves; `NotStarted` if it never does."""
         line = self.process.stdout.readline().decode().strip()
         prefix = "listening on http://"
         if not line.startswith(prefix):
@@ -184,11 +255,17 @@ class Server:
         return self.process.poll() is None
 
     def kill(self):
-        """SIGKILL to the whole group: a tracer must not outlive the log."""
+        """SIGKILL to the whole group: a tracer must not outlive the log. Does
+        nothing to one that has ended."""
+        if self.process.stdout.closed:
+            return
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
+        self.ended()
+
+    def ended(self):
         self.process.wait()
         self.process.stdout.close()
         if self.stderr is not subprocess.DEVNULL:
@@ -201,9 +278,7 @@ class Server:
         except subprocess.TimeoutExpired:
             self.kill()
             raise Broken("the log did not stop on SIGTERM") from None
-        self.process.stdout.close()
-        if self.stderr is not subprocess.DEVNULL:
-            self.stderr.close()
+        self.ended()
 
 
 class NotStarted(Exception):
@@ -274,8 +349,35 @@ def register(server, statements, acknowledged, writers=4):
         thread.join()
 
 
+@contextlib.contextmanager
+def watching(server, notes):
+    """Reads the checkpoint again and again meanwhile."""
+    done = threading.Event()
+
+    def look():
+        while not done.wait(0.05):
+            try:
+                status, note = server.request("GET", "/checkpoint")
+            except (OSError, http.client.HTTPException):
+                return
+            if status == 200 and note not in notes:
+                notes.append(note)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def tree_size(server):
+    return json.loads(server.request("GET", "/")[1])["tree_size"]
+
+
 def leaves_of(server):
-    size = json.loads(server.request("GET", "/")[1])["tree_size"]
+    size = tree_size(server)
     leaves = []
     for tile in range((size + 255) // 256):
         width = min(256, size - tile * 256)
@@ -289,11 +391,32 @@ def leaves_of(server):
     return leaves
 
 
-def check_tree(server, acknowledged):
-    """I1 to I4: every receipt proves its statement, its root is a prefix of
-    the tree, every statement stands once and where its receipt says."""
-    leaves = leaves_of(server)
+def keys_of(server):
+    """The points of the log's keys by their names."""
+    points = {}
+    for key in cbor(server.request("GET", "/.well-known/scitt-keys")[1])[0]:
+        points[key[2]] = tuple(int.from_bytes(key[label], "big") for label in (-2, -3))
+    return points
+
+
+def note_head(note):
+    """Size and root of a checkpoint."""
+    lines = note.decode().splitlines()
+    return int(lines[1]), base64.b64decode(lines[2])
+
+
+def check_tree(server, acknowledged, notes=()):
+    """I1 to I4: every receipt proves its statement, every head that was shown
+    is a prefix of the tree, every statement stands once and where its receipt
+    says."""
+    keys, leaves = keys_of(server), leaves_of(server)
     roots = Roots(leaves)
+    now = note_head(server.request("GET", "/checkpoint")[1])[0]
+    for size, root in map(note_head, notes):
+        if size > now:
+            raise Broken(f"a checkpoint was of {size} leaves, now it is of {now}")
+        if roots.at(size) != root:
+            raise Broken(f"the checkpoint of {size} leaves is no prefix of the tree")
     if len(set(leaves)) != len(leaves):
         raise Broken("a statement stands twice in the log")
     for name, receipt in acknowledged:
@@ -304,31 +427,62 @@ def check_tree(server, acknowledged):
             raise Broken(f"{name} was acknowledged at {index} and is not there")
         if root_by_path(leaf_of(name), index, size, path) != roots.at(size):
             raise Broken(f"the head of {size} leaves is no prefix of the tree")
+        check_signature(keys, receipt, roots.at(size))
     return leaves
 
 
-def check_data(data, acknowledged, fresh=None, settings=()):
-    """Everything that must hold for a directory after whatever happened."""
+def check_data(data, acknowledged, fresh, notes=(), settings=()):
+    """Everything that must hold for a directory after whatever happened: it
+    is whole (I5), what was promised is there (I1 to I4), and once it has gone
+    on it is not taken back (I6)."""
     done = capstan("fsck", "--json", "--data", data, check=False)
     if done.returncode != 0:
         raise Broken(f"fsck: {done.stdout.decode()}{done.stderr.decode()[-600:]}")
+    old = data + ".old"
+    shutil.copytree(data, old, ignore=shutil.ignore_patterns("*.sock"))
+    log = data + ".log"
     try:
-        server = Server(data, log=data + ".log", settings=settings)
+        server = Server(data, log=log, settings=settings)
     except NotStarted as error:
-        with open(data + ".log", errors="replace") as file:
-            raise Broken(f"{error}: {file.read()[-600:]}") from None
+        raise Broken(f"{error}: {said(log)}") from None
     try:
-        before = check_tree(server, acknowledged)
-        if fresh is not None:
-            status, receipt = server.request("POST", "/entries", fresh)
-            if status != 201:
-                raise Broken(f"after recovery a registration answers {status}")
-            index = place(receipt)[1]
-            if leaf_of(Statements.name(fresh)) not in before and index != len(before):
-                raise Broken(f"the next index is {index}, {len(before)} are taken")
-            check_tree(server, acknowledged + [(Statements.name(fresh), receipt)])
+        before = check_tree(server, acknowledged, notes)
+        status, receipt = server.request("POST", "/entries", fresh)
+        if status != 201:
+            raise Broken(f"after recovery a registration answers {status}")
+        if place(receipt)[1] != len(before):
+            raise Broken(f"the next index is {place(receipt)[1]}, {len(before)} are taken")
+        check_tree(server, acknowledged + [(Statements.name(fresh), receipt)], notes)
+        server.terminate()
     finally:
         server.kill()
+    check_rollback(data, old, settings)
+
+
+def check_rollback(data, old, settings=()):
+    """I6: put back to what it was, the log finds that it has signed more."""
+    shutil.rmtree(data)
+    os.rename(old, data)
+    log = data + ".log"
+    try:
+        server = Server(data, log=log, settings=settings)
+    except NotStarted:
+        if "rolled back" not in said(log):
+            raise Broken(f"the log put back does not say why it refuses: {said(log)}") from None
+        return
+    server.kill()
+    raise Broken("the log was put back to an older state, and starts")
+
+
+def said(log):
+    with open(log, errors="replace") as file:
+        return file.read()[-600:]
+
+
+def seed():
+    """The seed of a run, from `SEED`: the same draws again. What the machine
+    does meanwhile is not drawn."""
+    return int(os.environ.get("SEED", "1"))
 
 
 def say(text):

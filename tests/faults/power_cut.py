@@ -8,12 +8,13 @@ The log is stopped because a copy takes time: of a disk that is written
 meanwhile it would show early and late blocks side by side, which no power cut
 does. For the same reason the file system is told not to write by itself.
 
-    power_cut.py [--long]
+    SEED=N tests/faults/run [long] power_cut
 
 Needs root and a loop device.
 """
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,11 @@ import threading
 import time
 
 import lib
+
+# Statements before each cut.
+EACH = 6
+# A small disk must not count as full.
+SETTINGS = {"CAPSTAN_DISK__MIN_FREE_BYTES": "0"}
 
 
 def ran(*command):
@@ -43,56 +49,77 @@ def stop(server):
     raise SystemExit("the log cannot be stopped")
 
 
+class Disks:
+    """An image that is mounted, and a place to mount copies of it at."""
+
+    def __init__(self, work):
+        self.image, self.copy = os.path.join(work, "image"), os.path.join(work, "copy")
+        self.disk, self.found = os.path.join(work, "disk"), os.path.join(work, "found")
+        os.mkdir(self.disk)
+        os.mkdir(self.found)
+        with open(self.image, "wb") as file:
+            file.truncate(96 << 20)
+
+    def mount(self):
+        return ran("mkfs.ext4", "-qF", self.image) and ran(
+            "mount", "-o", "loop,commit=300", self.image, self.disk
+        )
+
+
+def cut(disks, server, acknowledged, notes, fresh):
+    """Pulls the plug; what is wrong then, if anything is, and how many
+    promises were looked at."""
+    stop(server)
+    known, shown = list(acknowledged), list(notes)
+    shutil.copyfile(disks.image, disks.copy)
+    os.killpg(server.process.pid, signal.SIGCONT)
+    if not ran("mount", "-o", "loop", disks.copy, disks.found):
+        return "the copy cannot be mounted", 0
+    try:
+        lib.check_data(os.path.join(disks.found, "data"), known, fresh, shown, SETTINGS)
+    except lib.Broken as error:
+        return str(error), 0
+    finally:
+        ran("umount", disks.found)
+    return None, len(known) + len(shown)
+
+
 def main():
-    cuts = 40 if "--long" in sys.argv else 3
+    cuts, dice = 40 if "--long" in sys.argv else 4, random.Random(lib.seed())
     if os.geteuid() != 0 or not shutil.which("mkfs.ext4"):
-        lib.say("skipped: only root can mount an image, with mkfs.ext4")
+        lib.say("power cut: skipped: only root can mount an image, with mkfs.ext4")
         return
     work = lib.scratch("power")
-    image, copy = os.path.join(work, "image"), os.path.join(work, "copy")
-    disk, found = os.path.join(work, "disk"), os.path.join(work, "found")
-    os.mkdir(disk)
-    os.mkdir(found)
-    with open(image, "wb") as file:
-        file.truncate(96 << 20)
-    if not ran("mkfs.ext4", "-qF", image) or not ran("mount", "-o", "loop,commit=300", image, disk):
-        lib.say("skipped: no loop device can be had here")
+    disks = Disks(work)
+    if not disks.mount():
+        lib.say("power cut: skipped: no loop device can be had here")
         shutil.rmtree(work)
         return
     failures, promised = [], 0
-    # A small disk must not count as full.
-    settings = {"CAPSTAN_DISK__MIN_FREE_BYTES": "0"}
     try:
-        data = lib.new_log(disk)
-        statements = lib.Statements(work, cuts * 6 + 1).all
-        fresh = statements.pop()
-        acknowledged = []
-        server = lib.Server(data, settings=settings)
-        for cut in range(cuts):
-            part = statements[cut * 6 : cut * 6 + 6]
-            load = threading.Thread(target=lib.register, args=(server, part, acknowledged, 2))
-            load.start()
-            time.sleep(0.005 * (cut % 9))
-            stop(server)
-            known = list(acknowledged)
-            shutil.copyfile(image, copy)
-            os.killpg(server.process.pid, signal.SIGCONT)
-            load.join()
-            promised += len(known)
-            if not ran("mount", "-o", "loop", copy, found):
-                failures.append(f"cut {cut}: the copy cannot be mounted")
-                continue
-            try:
-                lib.check_data(os.path.join(found, "data"), known, fresh, settings=settings)
-            except lib.Broken as error:
-                failures.append(f"cut {cut}: {error}")
-                lib.say("BROKEN " + failures[-1])
-            finally:
-                ran("umount", found)
+        data = lib.new_log(disks.disk)
+        *statements, fresh = lib.Statements(work, cuts * EACH + 1).all
+        acknowledged, notes = [], []
+        server = lib.Server(data, settings=SETTINGS)
+        with lib.watching(server, notes):
+            for number in range(cuts):
+                part = statements[number * EACH : (number + 1) * EACH]
+                load = threading.Thread(target=lib.register, args=(server, part, acknowledged, 2))
+                load.start()
+                time.sleep(dice.uniform(0, 0.15))
+                failure, looked = cut(disks, server, acknowledged, notes, fresh)
+                load.join()
+                promised += looked
+                if failure:
+                    failures.append(f"cut {number}: {failure}")
+                    lib.say("BROKEN " + failures[-1])
         server.kill()
     finally:
-        ran("umount", disk)
-    lib.say(f"power cut: {cuts} cuts, {promised} promises looked at, {len(failures)} broken")
+        ran("umount", disks.disk)
+    lib.say(
+        f"power cut: {cuts} cuts, seed {lib.seed()}: {promised} promises looked at,"
+        f" {len(failures)} broken"
+    )
     lib.finish(work, failures)
 
 

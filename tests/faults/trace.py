@@ -19,11 +19,25 @@ CALLS = (
 FOREIGN = {"copy_file_range", "sendfile", "link", "linkat", "symlink", "symlinkat", "msync"}
 
 
-def strace(out):
+def strace(out, more=()):
     return [
         "strace", "-f", "-qq", "-xx", "-s", "4000000", "-e", "signal=none",
-        "-e", "trace=" + CALLS, "-o", out, "--",
+        "-e", "trace=" + CALLS, *more, "-o", out, "--",
     ]
+
+
+def counts(path):
+    """The most calls that one thread made, by name."""
+    most = {}
+    with open(path, errors="replace") as lines:
+        for line in lines:
+            found = re.match(r"^(\d+) +(?:<\.\.\. )?(\w+)(?:\(| resumed)", line)
+            if found and "<unfinished" not in line:
+                most[found.groups()] = most.get(found.groups(), 0) + 1
+    result = {}
+    for (_, call), count in most.items():
+        result[call] = max(result.get(call, 0), count)
+    return result
 
 
 LINE = re.compile(rb"^(\d+) +(.*)$")
