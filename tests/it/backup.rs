@@ -4,12 +4,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use capstan::envelope::{Draft, seal};
 use capstan::key::{Algorithm, SigningKey};
 use capstan::service;
 use serde_json::Value;
 
-use crate::live::{Server, request};
+use crate::live::{Server, request, sealed};
 
 struct Desk {
     dir: tempfile::TempDir,
@@ -33,15 +32,8 @@ impl Desk {
 
     fn register(&self, server: &Server, count: u64) {
         for _ in 0..count {
-            let n = self.counter.fetch_add(1, Ordering::Relaxed).to_string();
-            let draft = Draft {
-                content_type: "text/plain",
-                issuer: "https://agent.example",
-                subject: "urn:example:backup",
-                issued_at: None,
-                payload: n.as_bytes(),
-            };
-            let statement = seal(&draft, &self.key).unwrap();
+            let n = self.counter.fetch_add(1, Ordering::Relaxed);
+            let statement = sealed(&self.key, &n.to_string());
             assert_eq!(request(&server.address, "POST /entries", &statement).unwrap().0, 201);
         }
     }

@@ -9,16 +9,11 @@ use capstan::wire::digest::Digest;
 use capstan::wire::jcs::{Suite, canonical, normalise};
 use capstan::wire::json::Json;
 
+use crate::published::published;
+
 /// The folder of Capsule vectors, if there is one here.
 fn vectors(part: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
-    let root = std::env::var_os("CAPSTAN_VECTORS").map_or_else(beside, PathBuf::from);
-    let folder = root.join("capsule").join(part);
-    if !folder.is_dir() {
-        eprintln!("no vectors in {}; set CAPSTAN_VECTORS", root.display());
-        return None;
-    }
-    Some(folder)
+    published(&format!("capsule/{part}"))
 }
 
 fn bytes(path: &Path) -> Vec<u8> {

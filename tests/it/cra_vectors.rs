@@ -5,24 +5,14 @@ mod conformance;
 mod schemas;
 mod yaml;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use capstan::profile::Finding;
 use capstan::profile::cra::trace::{Event, Form, GENESIS, History};
 use capstan::profile::cra::{AtlasRecord, CarpRecord, TraceRecord};
 use capstan::wire::json::Json;
 
-/// The folder of CRA vectors, if there is one here.
-fn vectors() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
-    let root = std::env::var_os("CAPSTAN_VECTORS").map_or_else(beside, PathBuf::from);
-    let folder = root.join("cra");
-    if !folder.is_dir() {
-        eprintln!("no vectors in {}; set CAPSTAN_VECTORS", root.display());
-        return None;
-    }
-    Some(folder)
-}
+use crate::published::published;
 
 fn bytes(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
@@ -67,7 +57,7 @@ fn codes(findings: &[Finding]) -> Vec<&'static str> {
 
 #[test]
 fn derived_hashes_are_ours_under_both_forms() {
-    let Some(folder) = vectors() else { return };
+    let Some(folder) = published("cra") else { return };
     let derived = json(&folder.join("derived-hash-vectors.json"));
     let mut hashes = 0;
     for case in derived.get("cases").and_then(Json::array).unwrap() {
@@ -89,7 +79,7 @@ fn derived_hashes_are_ours_under_both_forms() {
 
 #[test]
 fn collisions_are_refused() {
-    let Some(folder) = vectors() else { return };
+    let Some(folder) = published("cra") else { return };
     let derived = json(&folder.join("derived-hash-vectors.json"));
     let cases = derived.get("cases").and_then(Json::array).unwrap();
     let base = event(cases[0].get("event").unwrap());
@@ -121,7 +111,7 @@ fn collisions_are_refused() {
 
 #[test]
 fn the_valid_chain_is_valid_and_no_part_of_it_can_be_left_out() {
-    let Some(folder) = vectors() else { return };
+    let Some(folder) = published("cra") else { return };
     let chain = bytes(&folder.join("derived-valid-chain.trace.jsonl"));
     let (record, findings) = TraceRecord::read_batch(&chain);
     assert_eq!(findings, []);
@@ -138,7 +128,7 @@ fn the_valid_chain_is_valid_and_no_part_of_it_can_be_left_out() {
 /// `$dynamic` stands for what a run fills in.
 #[test]
 fn the_golden_case_is_sound_once_it_is_filled_in() {
-    let Some(folder) = vectors() else { return };
+    let Some(folder) = published("cra") else { return };
     let folder = folder.join("golden/simple-resolve");
     let (_, findings) = AtlasRecord::read(&bytes(&folder.join("atlas.json")));
     assert_eq!(findings, []);
@@ -173,7 +163,7 @@ fn the_golden_case_is_sound_once_it_is_filled_in() {
 /// The origin's own manifests break the origin's own schema; what ours says.
 #[test]
 fn published_manifests_are_not_what_the_text_demands() {
-    let Some(folder) = vectors() else { return };
+    let Some(folder) = published("cra") else { return };
     let rows = [
         ("cra-bootstrap", &["/policies/0/type", "/actions/1/action_id"]),
         ("cra-development", &["/actions/11/action_id", "/policies/1/actions/0"]),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use capstan::config::Config;
-use capstan::envelope::{Draft, SignedStatement, StatementId, seal};
+use capstan::envelope::{SignedStatement, StatementId};
 use capstan::key::{Algorithm, PublicKey, SigningKey};
 use capstan::log::TreeSize;
 use capstan::metrics::Metrics;
@@ -14,13 +14,10 @@ use capstan::receipt::Receipt;
 use capstan::service::{self, Options};
 use capstan::verify::{Memo, inclusion};
 
-use crate::live::{Server, request};
+use crate::live::{Server, request, sealed};
 
-/// `LONG_TESTS=1` kills ten times as often.
-fn kills() -> u64 {
-    if std::env::var_os("LONG_TESTS").is_some() { 200 } else { 20 }
-}
-
+/// `tests/faults/run long kill` kills ten times as often, under the hammer.
+const KILLS: u64 = 20;
 const WRITERS: u64 = 8;
 
 /// A statement the log answered 201 for, and its answer.
@@ -38,7 +35,7 @@ fn nothing_acknowledged_is_lost_to_kills() {
     let key = SigningKey::generate(Algorithm::EdDsa).unwrap();
     let acknowledged = Mutex::new(Vec::new());
     let counter = AtomicU64::new(0);
-    for round in 0..kills() {
+    for round in 0..KILLS {
         let server = Server::start(&data);
         check_some(&server, &acknowledged.lock().unwrap());
         let stop = AtomicBool::new(false);
@@ -55,7 +52,6 @@ fn nothing_acknowledged_is_lost_to_kills() {
     let acknowledged = acknowledged.into_inner().unwrap();
     assert!(acknowledged.len() > 20, "the load was real: {}", acknowledged.len());
     check_all(&data, &acknowledged);
-    println!("{} kills, {} acknowledged", kills(), acknowledged.len());
 }
 
 fn write(
@@ -67,15 +63,7 @@ fn write(
 ) {
     while !stop.load(Ordering::Relaxed) {
         let n = counter.fetch_add(1, Ordering::Relaxed);
-        let payload = n.to_string();
-        let draft = Draft {
-            content_type: "text/plain",
-            issuer: "https://agent.example",
-            subject: "urn:example:crash",
-            issued_at: None,
-            payload: payload.as_bytes(),
-        };
-        let statement = seal(&draft, key).unwrap();
+        let statement = sealed(key, &n.to_string());
         match request(address, "POST /entries", &statement) {
             Ok((201, receipt)) => {
                 acknowledged.lock().unwrap().push(Acknowledged { statement, receipt });
@@ -155,15 +143,8 @@ fn a_restored_older_copy_does_not_write() {
     service::init(&data, "restore.invalid", policy, Algorithm::Es256).unwrap();
     let key = SigningKey::generate(Algorithm::EdDsa).unwrap();
     let register = |server: &Server, text: &str| {
-        let draft = Draft {
-            content_type: "text/plain",
-            issuer: "https://agent.example",
-            subject: "urn:example:restore",
-            issued_at: None,
-            payload: text.as_bytes(),
-        };
-        let statement = seal(&draft, &key).unwrap();
-        assert_eq!(request(&server.address, "POST /entries", &statement).unwrap().0, 201);
+        let answer = request(&server.address, "POST /entries", &sealed(&key, text));
+        assert_eq!(answer.unwrap().0, 201);
     };
     let server = Server::start(&data);
     register(&server, "before the backup");

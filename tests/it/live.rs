@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 
+use capstan::envelope::{Draft, seal};
+use capstan::key::SigningKey;
+
 /// A running `capstan serve`, killed when dropped.
 pub(crate) struct Server {
     child: Mutex<Child>,
@@ -53,6 +56,18 @@ impl Drop for Server {
         let _gone = child.kill();
         let _gone = child.wait();
     }
+}
+
+/// A statement no profile looks into, as new as its text.
+pub(crate) fn sealed(key: &SigningKey, text: &str) -> Vec<u8> {
+    let draft = Draft {
+        content_type: "text/plain",
+        issuer: "https://agent.example",
+        subject: "urn:example:live",
+        issued_at: None,
+        payload: text.as_bytes(),
+    };
+    seal(&draft, key).unwrap()
 }
 
 /// Status and body of one request on a connection of its own; an error when

@@ -9,6 +9,9 @@ mod tidy;
 /// What others have published, read and verified by us.
 mod vectors;
 
+/// Where the vectors of others lie.
+mod published;
+
 /// Capsules and digests that others have published, judged by us.
 mod capsule_vectors;
 

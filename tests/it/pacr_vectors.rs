@@ -1,23 +1,14 @@
 //! Causal records that others have made up, judged by us. The vectors are
 //! not part of this repository; without them these tests say so and pass.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use capstan::profile::pacr::{Encoding, Kind, PacrRecord, Tag, Verdict, prov};
 use capstan::profile::{Finding, Severity};
 use serde_json::{Value, json};
 
-fn vectors() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
-    let root = std::env::var_os("CAPSTAN_VECTORS").map_or_else(beside, PathBuf::from);
-    let folder = root.join("pacr");
-    if !folder.is_dir() {
-        eprintln!("no vectors in {}; set CAPSTAN_VECTORS", root.display());
-        return None;
-    }
-    Some(folder)
-}
+use crate::published::published;
 
 fn read(bytes: &[u8]) -> (PacrRecord, Vec<Finding>) {
     PacrRecord::read(Encoding::Json, bytes)
@@ -47,7 +38,7 @@ fn decided(name: &str) -> Option<(Verdict, &'static str)> {
 
 #[test]
 fn validation_cases() {
-    let Some(folder) = vectors() else { return };
+    let Some(folder) = published("pacr") else { return };
     let text = std::fs::read(folder.join("validation-cases.json")).unwrap();
     let all: Value = serde_json::from_slice(&text).unwrap();
     let cases = all["cases"].as_array().unwrap();
@@ -107,7 +98,7 @@ fn values(record: &PacrRecord, expected: &Value, name: &str) {
 
 #[test]
 fn the_example_in_three_spellings() {
-    let Some(folder) = vectors() else { return };
+    let Some(folder) = published("pacr") else { return };
     let file = |name: &str| std::fs::read(folder.join(name)).unwrap();
     let (canonical, findings) = read(&file("draft-example-hex-ids.json"));
     assert_eq!((canonical.verdict(), findings), (Verdict::Valid, vec![]));

@@ -13,16 +13,11 @@ use capstan::wire::digest::Digest;
 use capstan::wire::jcs::Suite;
 use capstan::wire::json::Json;
 
+use crate::published::published;
+
 /// A file or folder of the PCA vectors, if they are here.
 fn vectors(part: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
-    let root = std::env::var_os("CAPSTAN_VECTORS").map_or_else(beside, PathBuf::from);
-    let path = root.join("pca").join(part);
-    if !path.exists() {
-        eprintln!("no vectors in {}; set CAPSTAN_VECTORS", root.display());
-        return None;
-    }
-    Some(path)
+    published(&format!("pca/{part}"))
 }
 
 fn json(path: &Path) -> Json {

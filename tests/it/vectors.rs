@@ -5,7 +5,7 @@
 mod ledger;
 mod trees;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use capstan::envelope::SignedStatement;
 use capstan::key::PublicKey;
@@ -16,20 +16,10 @@ use capstan::wire::text;
 use capstan::wire::time::UnixSeconds;
 use serde_json::Value as Json;
 
+use crate::published::published;
+
 /// 2026-07-01T00:00:00Z: most certificates of the vectors are valid then.
 const NOW: UnixSeconds = UnixSeconds::new(1_782_864_000);
-
-/// The folder of SCITT vectors, if there is one here.
-fn scitt() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
-    let root = std::env::var_os("CAPSTAN_VECTORS").map_or_else(beside, PathBuf::from);
-    let folder = root.join("scitt");
-    if !folder.is_dir() {
-        eprintln!("no vectors in {}; set CAPSTAN_VECTORS", root.display());
-        return None;
-    }
-    Some(folder)
-}
 
 fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
@@ -75,7 +65,7 @@ fn is_yes(check: &Check) -> bool {
 /// The vectors of scitt-cose v1, which the working group's examples repeat.
 #[test]
 fn scitt_cose_v1() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     let folder = scitt.join("scitt-cose/test-vectors/v1");
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -129,7 +119,7 @@ fn scitt_cose_vector(folder: &Path) {
 /// One statement on two logs of different kinds, and one on a log of one leaf.
 #[test]
 fn one_statement_two_kinds_of_tree() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     let vector = json(&scitt.join("scitt-cose/interop/ccf/shared-vector.json"));
     let hex = |v: &Json| text::from_hex(v.as_str().unwrap()).unwrap();
     let key = |v: &Json| PublicKey::from_pem(v.as_str().unwrap()).unwrap();
@@ -169,7 +159,7 @@ fn one_statement_two_kinds_of_tree() {
 
 #[test]
 fn a_statement_of_vcp() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     let folder = scitt.join("scitt-cose/interop/vcp");
     let statement = read(&folder.join("vcp-statement.cose"));
     let result = json(&folder.join("result.json"));
@@ -186,7 +176,7 @@ fn a_statement_of_vcp() {
 /// Receipts in label 394 come off and leave the statement as it was.
 #[test]
 fn transparent_statements_of_a_pull_request() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     for (name, expected) in [("valid-es256", Outcome::Yes), ("fail-tampered-path", Outcome::No)] {
         let folder = scitt.join("scitt-ccf-ledger/pr424-vds1").join(name);
         let transparent = read(&folder.join("transparent-statement.cose"));

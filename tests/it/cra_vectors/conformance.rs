@@ -6,7 +6,7 @@ use capstan::profile::{Finding, Severity};
 use capstan::wire::json::Json;
 use serde_json::Value;
 
-use super::{bytes, event, id, vectors, yaml};
+use super::{bytes, event, id, published, yaml};
 
 /// Behaviour of a runtime that resolves and replays; a log keeps its records.
 const RUNTIME: [&str; 6] = [
@@ -20,7 +20,7 @@ const RUNTIME: [&str; 6] = [
 
 #[test]
 fn every_conformance_case_is_met_or_is_not_for_a_log() {
-    let Some(folder) = vectors() else { return };
+    let Some(folder) = published("cra") else { return };
     let text = String::from_utf8(bytes(&folder.join("conformance-inline-cases.yaml"))).unwrap();
     let cases = yaml::documents(&text);
     assert_eq!(cases.len(), 18);

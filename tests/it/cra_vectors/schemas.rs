@@ -7,13 +7,13 @@ use capstan::profile::cra::{AtlasRecord, CarpRecord, TraceRecord};
 use capstan::wire::json::Json;
 use serde_json::{Value, json};
 
-use super::{bytes, event, vectors};
+use super::{bytes, event, published};
 
 /// A document, whether it is sound to us, and whether to the origin.
 type Row = (&'static str, Value, bool, bool);
 
 fn compare(schema: &str, rows: Vec<Row>, sound: impl Fn(&[u8]) -> bool) {
-    let Some(folder) = vectors() else { return };
+    let Some(folder) = published("cra") else { return };
     let path = folder.join("schemas").join(format!("{schema}.schema.json"));
     let schema: Value = serde_json::from_slice(&bytes(&path)).unwrap();
     let origin =

@@ -8,7 +8,7 @@ use super::*;
 /// PS384, a hash envelope, x5t and x5chain, a CCF receipt: all of it offline.
 #[test]
 fn a_transparent_statement_in_production() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     let folder = scitt.join("scitt-ccf-ledger/transparent_statements");
     let bytes = read(&folder.join("uvm_0.2.10.cose"));
     let statement = parse(&bytes);
@@ -55,7 +55,7 @@ fn answer(bytes: &[u8]) -> &'static str {
 /// Payloads sent to that ledger: what becomes of each here.
 #[test]
 fn statements_sent_to_a_ledger() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     let folder = scitt.join("scitt-ccf-ledger/payloads");
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&folder).unwrap().map(Result::unwrap) {

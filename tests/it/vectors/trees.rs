@@ -27,7 +27,7 @@ fn number(value: &Json) -> u64 {
 
 #[test]
 fn receipts_of_the_working_group() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     let folder = scitt.join("cose-wg-merkle-tree-proofs");
     let expected = json(&folder.join("DERIVED-expected.json"));
     let included = &expected["inclusion"];
@@ -50,7 +50,7 @@ fn receipts_of_the_working_group() {
 /// The eight leaves every implementation of RFC 9162 is tried on.
 #[test]
 fn the_classic_tree() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     let kat = json(&scitt.join("rfc9162-kat/kat.json"));
     let leaves: Vec<Digest> = kat["leaves_hex"]
         .as_array()
@@ -108,7 +108,7 @@ fn ccf_receipt(key: &SigningKey, proof: &[u8], newer: &Digest) -> Receipt {
 
 #[test]
 fn growth_of_a_ccf_ledger() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     let folder = scitt.join("ccf-consistency-regenerated");
     let manifest = json(&folder.join("manifest.json"));
     let key = SigningKey::generate(Algorithm::Es256).unwrap();
@@ -131,7 +131,7 @@ fn growth_of_a_ccf_ledger() {
 /// another decoder takes.
 #[test]
 fn seeds_of_a_cbor_fuzzer() {
-    let Some(scitt) = scitt() else { return };
+    let Some(scitt) = published("scitt") else { return };
     let mut seen = 0;
     for entry in std::fs::read_dir(scitt.join("ccf-cbor-fuzz-corpus")).unwrap() {
         let entry = entry.unwrap();

@@ -1,0 +1,16 @@
+//! Where the vectors of others lie.
+
+use std::path::{Path, PathBuf};
+
+/// A file or folder of what others have published, if it is here: below the
+/// folder that `CAPSTAN_VECTORS` names, or beside this repository.
+pub(crate) fn published(part: &str) -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
+    let root = std::env::var_os("CAPSTAN_VECTORS").map_or_else(beside, PathBuf::from);
+    let path = root.join(part);
+    if !path.exists() {
+        eprintln!("no vectors in {}; set CAPSTAN_VECTORS", root.display());
+        return None;
+    }
+    Some(path)
+}
