@@ -70,10 +70,11 @@ pub enum Material {
     Rsa { n: Vec<u8>, e: Vec<u8> },
 }
 
-/// A public key that the library has accepted as one.
+/// A public key that the library has accepted as one. Cheap to clone: every
+/// statement carries the one it was verified with.
 #[derive(Clone)]
 pub struct PublicKey {
-    material: Material,
+    material: Arc<Material>,
     id: KeyId,
     parsed: Arc<[(Algorithm, lc::ParsedPublicKey)]>,
 }
@@ -88,7 +89,7 @@ impl PublicKey {
             .map(|(a, v)| Ok((a, lc::ParsedPublicKey::new(v, &encoded).map_err(|_| invalid())?)))
             .collect::<Result<_, Error>>()?;
         let id = KeyId(Digest::of(&super::cose_key::required_members(&material)));
-        Ok(Self { material, id, parsed: parsed.into() })
+        Ok(Self { material: Arc::new(material), id, parsed: parsed.into() })
     }
 
     /// Takes the raw 32 bytes of an Ed25519 key.
@@ -145,7 +146,7 @@ impl PublicKey {
 
     /// The key as PEM `PUBLIC KEY`, for the kinds we make ourselves.
     pub fn to_pem(&self) -> Option<String> {
-        let (prefix, key) = match &self.material {
+        let (prefix, key) = match &*self.material {
             Material::Ec { curve, x, y } => {
                 (curve.spki_prefix(), [&[4], x.as_slice(), y.as_slice()].concat())
             }
@@ -168,7 +169,7 @@ impl PublicKey {
 
     /// The 32 bytes of an Ed25519 key.
     pub fn raw_ed25519(&self) -> Option<&[u8]> {
-        if let Material::Ed25519(key) = &self.material { Some(key) } else { None }
+        if let Material::Ed25519(key) = &*self.material { Some(key) } else { None }
     }
 
     /// The algorithm this kind of key signs with when nothing says otherwise.

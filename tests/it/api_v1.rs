@@ -352,7 +352,7 @@ fn nothing_signed_changes(bundle: &[u8], judge: impl Fn(&[u8]) -> Outcome) {
 }
 
 fn entry_without_receipt(transparent: &[u8]) -> Vec<u8> {
-    SignedStatement::parse_any_size(transparent.to_vec()).unwrap().canonical()
+    SignedStatement::parse_any_size(transparent.to_vec()).unwrap().canonical().into_owned()
 }
 
 /// The store's lookups and a walk from the first entry agree about every
