@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Races Capstan against its peers: the same statements, the same generator.
 
-    bench/race.py                      all peers in bench/peers, about ten minutes
+    bench/race.py                      all peers in bench/peers, about six minutes
+    bench/race.py --json a.json --svg docs/curves
     bench/race.py --seconds 2 --growth 2000 --only capstan
 
 Every server runs on this machine, one at a time, on a port of its own, with the
@@ -203,18 +204,27 @@ def receipt_bytes(capstan, keys, server):
 
 
 def table(results):
-    base = results[0]
-    ratio = lambda mine, other: f"{mine / other:.2f}x" if other else "-"
+    """Every figure of every server, and what part or multiple of ours it is."""
     rows = [["", *[found["name"] for found in results]]]
+
+    def row(what, value, show):
+        ours = value(results[0])
+        cell = lambda mine: "-" if mine is None else show(mine) + (f" ({mine / ours:.3g}x)" if ours else "")
+        rows.append([what, *[cell(value(found)) for found in results]])
+
+    ms, whole = lambda v: f"{v:.2f} ms", lambda v: f"{v:,.0f}"
     for in_flight in IN_FLIGHT:
         at = f"at_{in_flight}"
-        rows.append([f"statements/s, {in_flight} in flight", *[f"{f[at]['per_second']:.0f} ({ratio(f[at]['per_second'], base[at]['per_second'])})" for f in results]])
-        rows.append([f"p50 / p99, {in_flight} in flight", *[f"{f[at]['p50']:.2f} / {f[at]['p99']:.2f} ms" for f in results]])
-    grown = lambda f: f"{f['growth'][0][1]:.2f} to {f['growth'][-1][1]:.2f} ms at {f['growth'][-1][0]}" if f["growth"] else "-"
-    rows.append(["cost of an entry, from 1 000 entries on", *[grown(f) for f in results]])
-    rows.append(["bytes on disk per entry", *[f"{f['bytes_per_entry']:.0f}" for f in results]])
-    rows.append(["bytes of a receipt", *[str(f["receipt_bytes"]) for f in results]])
-    rows.append(["resident after growth", *[f"{f['resident_mb']:.0f} MB" for f in results]])
+        row(f"statements/s, {in_flight} in flight", lambda f: f[at]["per_second"], whole)
+        row(f"p50, {in_flight} in flight", lambda f: f[at]["p50"], ms)
+        row(f"p99, {in_flight} in flight", lambda f: f[at]["p99"], ms)
+    first, last = (lambda f: f["growth"][0] if f["growth"] else None), (lambda f: f["growth"][-1] if f["growth"] else None)
+    row("cost of an entry up to 1 000 entries", lambda f: first(f) and first(f)[1], ms)
+    row("entries grown to", lambda f: last(f) and last(f)[0], whole)
+    row("cost of an entry there / up to 1 000", lambda f: last(f) and last(f)[1] / first(f)[1], lambda v: f"{v:.2f}")
+    row("bytes on disk per entry", lambda f: f["bytes_per_entry"], whole)
+    row("bytes of a receipt", lambda f: f["receipt_bytes"], whole)
+    row("resident after growth", lambda f: f["resident_mb"], lambda v: f"{v:.0f} MB")
     rows.append(["refuses a forged signature", *["yes" if f["refuses_forgeries"] else "NO" for f in results]])
     rows.append(["syncs while 20 are registered one by one", *["not seen" if f["syncs_in_20"] is None else str(f["syncs_in_20"]) for f in results]])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
@@ -287,8 +297,8 @@ def main():
     if options.svg:
         options.svg.mkdir(parents=True, exist_ok=True)
         svg(options.svg / "growth.svg", "cost of an entry as the log grows", [(f["name"], f["growth"]) for f in results], "entries in the log", "ms")
-        latency = [(f["name"], [(n, f[f"at_{n}"]["p50"]) for n in IN_FLIGHT]) for f in results]
-        svg(options.svg / "latency.svg", "median answer time", latency, "requests in flight", "ms")
+        latency = [(f"{f['name']} {p}", [(n, f[f"at_{n}"][p]) for n in IN_FLIGHT]) for f in results for p in ("p50", "p99")]
+        svg(options.svg / "latency.svg", "answer time", latency, "requests in flight", "ms")
     shutil.rmtree(keys)
 
 
