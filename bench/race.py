@@ -25,6 +25,7 @@ import tomllib
 import urllib.error
 import urllib.request
 from base64 import b64decode
+from math import ceil, floor, log10
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -232,29 +233,33 @@ def table(results):
     return "\n".join(lines)
 
 
+def decades(values):
+    """The powers of ten that enclose all values."""
+    return range(floor(log10(min(values))), max(ceil(log10(max(values))), floor(log10(min(values))) + 1) + 1)
+
+
 def svg(path, title, series, x_label, y_label):
     """A small chart: one line for each series, both axes logarithmic."""
-    from math import log10
-
     points = [point for _, line in series for point in line if point[1] > 0]
     if not points:
         return
-    (left, right), (low, high) = [(min(v), max(v)) for v in zip(*points)]
-    place = lambda v, a, b, size: 0 if a == b else (log10(v) - log10(a)) / (log10(b) - log10(a)) * size
-    x = lambda v: 70 + place(v, left, right, 460)
-    y = lambda v: 250 - place(v, low, high, 200)
-    colours = ["#1f4e8c", "#b3541e", "#4b7a3a", "#6b3d8c"]
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" font-family="sans-serif" font-size="12">', '<rect width="640" height="320" fill="#fff"/>', f'<text x="70" y="24" font-size="14">{title}</text>', '<path d="M70 50V250H530" fill="none" stroke="#888"/>']
-    for value in (left, right):
-        parts.append(f'<text x="{x(value):.0f}" y="268" text-anchor="middle">{value:g}</text>')
-    for value in (low, high):
-        parts.append(f'<text x="64" y="{y(value) + 4:.0f}" text-anchor="end">{value:.3g}</text>')
-    parts.append(f'<text x="300" y="290" text-anchor="middle">{x_label}</text><text x="70" y="44">{y_label}</text>')
+    across, up = (decades(values) for values in zip(*points))
+    x = lambda v: 70 + (log10(v) - across[0]) / (across[-1] - across[0]) * 420
+    y = lambda v: 250 - (log10(v) - up[0]) / (up[-1] - up[0]) * 190
+    colours = ["#1f4e8c", "#7fa3d1", "#b3541e", "#dfa47f", "#4b7a3a", "#9cc28d"] if len(series) > 3 else ["#1f4e8c", "#b3541e", "#4b7a3a"]
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 310" font-family="sans-serif" font-size="12">', '<rect width="640" height="310" fill="#fff"/>', f'<text x="70" y="24" font-size="14">{title}</text>']
+    for power in across:
+        at = x(10**power)
+        parts.append(f'<path d="M{at:.0f} 60V250" stroke="#ddd"/><text x="{at:.0f}" y="268" text-anchor="middle">{10**power:,}</text>')
+    for power in up:
+        at = y(10**power)
+        parts.append(f'<path d="M70 {at:.0f}H490" stroke="#ddd"/><text x="64" y="{at + 4:.0f}" text-anchor="end">{10.0**power:,g}</text>')
+    parts.append(f'<text x="280" y="292" text-anchor="middle">{x_label}</text><text x="64" y="48" text-anchor="end">{y_label}</text>')
     for number, (name, line) in enumerate(series):
         colour = colours[number % len(colours)]
         path_data = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in line if b > 0)
         parts.append(f'<polyline points="{path_data}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="540" y="{70 + 18 * number}" fill="{colour}">{name}</text>')
+        parts.append(f'<text x="502" y="{70 + 18 * number}" fill="{colour}">{name}</text>')
     path.write_text("\n".join([*parts, "</svg>"]) + "\n")
 
 
