@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Races Capstan against its peers: the same statements, the same generator.
 
-    bench/race.py                      all peers in bench/peers, about ten minutes
+    bench/race.py                      all peers in bench/peers, about six minutes
+    bench/race.py --json a.json --svg docs/curves
     bench/race.py --seconds 2 --growth 2000 --only capstan
 
 Every server runs on this machine, one at a time, on a port of its own, with the
@@ -24,6 +25,7 @@ import tomllib
 import urllib.error
 import urllib.request
 from base64 import b64decode
+from math import ceil, floor, log10
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -203,18 +205,27 @@ def receipt_bytes(capstan, keys, server):
 
 
 def table(results):
-    base = results[0]
-    ratio = lambda mine, other: f"{mine / other:.2f}x" if other else "-"
+    """Every figure of every server, and what part or multiple of ours it is."""
     rows = [["", *[found["name"] for found in results]]]
+
+    def row(what, value, show):
+        ours = value(results[0])
+        cell = lambda mine: "-" if mine is None else show(mine) + (f" ({mine / ours:.3g}x)" if ours else "")
+        rows.append([what, *[cell(value(found)) for found in results]])
+
+    ms, whole = lambda v: f"{v:.2f} ms", lambda v: f"{v:,.0f}"
     for in_flight in IN_FLIGHT:
         at = f"at_{in_flight}"
-        rows.append([f"statements/s, {in_flight} in flight", *[f"{f[at]['per_second']:.0f} ({ratio(f[at]['per_second'], base[at]['per_second'])})" for f in results]])
-        rows.append([f"p50 / p99, {in_flight} in flight", *[f"{f[at]['p50']:.2f} / {f[at]['p99']:.2f} ms" for f in results]])
-    grown = lambda f: f"{f['growth'][0][1]:.2f} to {f['growth'][-1][1]:.2f} ms at {f['growth'][-1][0]}" if f["growth"] else "-"
-    rows.append(["cost of an entry, from 1 000 entries on", *[grown(f) for f in results]])
-    rows.append(["bytes on disk per entry", *[f"{f['bytes_per_entry']:.0f}" for f in results]])
-    rows.append(["bytes of a receipt", *[str(f["receipt_bytes"]) for f in results]])
-    rows.append(["resident after growth", *[f"{f['resident_mb']:.0f} MB" for f in results]])
+        row(f"statements/s, {in_flight} in flight", lambda f: f[at]["per_second"], whole)
+        row(f"p50, {in_flight} in flight", lambda f: f[at]["p50"], ms)
+        row(f"p99, {in_flight} in flight", lambda f: f[at]["p99"], ms)
+    first, last = (lambda f: f["growth"][0] if f["growth"] else None), (lambda f: f["growth"][-1] if f["growth"] else None)
+    row("cost of an entry up to 1 000 entries", lambda f: first(f) and first(f)[1], ms)
+    row("entries grown to", lambda f: last(f) and last(f)[0], whole)
+    row("cost of an entry there / up to 1 000", lambda f: last(f) and last(f)[1] / first(f)[1], lambda v: f"{v:.2f}")
+    row("bytes on disk per entry", lambda f: f["bytes_per_entry"], whole)
+    row("bytes of a receipt", lambda f: f["receipt_bytes"], whole)
+    row("resident after growth", lambda f: f["resident_mb"], lambda v: f"{v:.0f} MB")
     rows.append(["refuses a forged signature", *["yes" if f["refuses_forgeries"] else "NO" for f in results]])
     rows.append(["syncs while 20 are registered one by one", *["not seen" if f["syncs_in_20"] is None else str(f["syncs_in_20"]) for f in results]])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
@@ -222,29 +233,33 @@ def table(results):
     return "\n".join(lines)
 
 
+def decades(values):
+    """The powers of ten that enclose all values."""
+    return range(floor(log10(min(values))), max(ceil(log10(max(values))), floor(log10(min(values))) + 1) + 1)
+
+
 def svg(path, title, series, x_label, y_label):
     """A small chart: one line for each series, both axes logarithmic."""
-    from math import log10
-
     points = [point for _, line in series for point in line if point[1] > 0]
     if not points:
         return
-    (left, right), (low, high) = [(min(v), max(v)) for v in zip(*points)]
-    place = lambda v, a, b, size: 0 if a == b else (log10(v) - log10(a)) / (log10(b) - log10(a)) * size
-    x = lambda v: 70 + place(v, left, right, 460)
-    y = lambda v: 250 - place(v, low, high, 200)
-    colours = ["#1f4e8c", "#b3541e", "#4b7a3a", "#6b3d8c"]
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 320" font-family="sans-serif" font-size="12">', '<rect width="640" height="320" fill="#fff"/>', f'<text x="70" y="24" font-size="14">{title}</text>', '<path d="M70 50V250H530" fill="none" stroke="#888"/>']
-    for value in (left, right):
-        parts.append(f'<text x="{x(value):.0f}" y="268" text-anchor="middle">{value:g}</text>')
-    for value in (low, high):
-        parts.append(f'<text x="64" y="{y(value) + 4:.0f}" text-anchor="end">{value:.3g}</text>')
-    parts.append(f'<text x="300" y="290" text-anchor="middle">{x_label}</text><text x="70" y="44">{y_label}</text>')
+    across, up = (decades(values) for values in zip(*points))
+    x = lambda v: 70 + (log10(v) - across[0]) / (across[-1] - across[0]) * 420
+    y = lambda v: 250 - (log10(v) - up[0]) / (up[-1] - up[0]) * 190
+    colours = ["#1f4e8c", "#7fa3d1", "#b3541e", "#dfa47f", "#4b7a3a", "#9cc28d"] if len(series) > 3 else ["#1f4e8c", "#b3541e", "#4b7a3a"]
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 310" font-family="sans-serif" font-size="12">', '<rect width="640" height="310" fill="#fff"/>', f'<text x="70" y="24" font-size="14">{title}</text>']
+    for power in across:
+        at = x(10**power)
+        parts.append(f'<path d="M{at:.0f} 60V250" stroke="#ddd"/><text x="{at:.0f}" y="268" text-anchor="middle">{10**power:,}</text>')
+    for power in up:
+        at = y(10**power)
+        parts.append(f'<path d="M70 {at:.0f}H490" stroke="#ddd"/><text x="64" y="{at + 4:.0f}" text-anchor="end">{10.0**power:,g}</text>')
+    parts.append(f'<text x="280" y="292" text-anchor="middle">{x_label}</text><text x="64" y="48" text-anchor="end">{y_label}</text>')
     for number, (name, line) in enumerate(series):
         colour = colours[number % len(colours)]
         path_data = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in line if b > 0)
         parts.append(f'<polyline points="{path_data}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="540" y="{70 + 18 * number}" fill="{colour}">{name}</text>')
+        parts.append(f'<text x="502" y="{70 + 18 * number}" fill="{colour}">{name}</text>')
     path.write_text("\n".join([*parts, "</svg>"]) + "\n")
 
 
@@ -287,8 +302,8 @@ def main():
     if options.svg:
         options.svg.mkdir(parents=True, exist_ok=True)
         svg(options.svg / "growth.svg", "cost of an entry as the log grows", [(f["name"], f["growth"]) for f in results], "entries in the log", "ms")
-        latency = [(f["name"], [(n, f[f"at_{n}"]["p50"]) for n in IN_FLIGHT]) for f in results]
-        svg(options.svg / "latency.svg", "median answer time", latency, "requests in flight", "ms")
+        latency = [(f"{f['name']} {p}", [(n, f[f"at_{n}"][p]) for n in IN_FLIGHT]) for f in results for p in ("p50", "p99")]
+        svg(options.svg / "latency.svg", "answer time", latency, "requests in flight", "ms")
     shutil.rmtree(keys)
 
 

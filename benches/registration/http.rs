@@ -2,16 +2,21 @@
 //! in a process of its own, the client writes prepared bytes to kept-alive
 //! connections and reads whole answers.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::cell::Cell;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use capstan::key::Algorithm;
 use capstan::service;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use tokio::task::LocalSet;
 
+use crate::cores::{Rate, core_us};
 use crate::statements::{Agent, Kind};
 use crate::table::Table;
 
@@ -61,6 +66,11 @@ impl Server {
         Self { address: address.to_owned(), child }
     }
 
+    /// What it has spent, starting included.
+    fn core_us(&self) -> f64 {
+        core_us(&self.child.id().to_string())
+    }
+
     fn resident_mb(&self) -> f64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).expect("status");
@@ -85,36 +95,39 @@ struct Connection {
 }
 
 impl Connection {
-    fn open(address: &str) -> Self {
-        let stream = TcpStream::connect(address).expect("connected");
+    async fn open(address: &str) -> Self {
+        let stream = TcpStream::connect(address).await.expect("connected");
         stream.set_nodelay(true).expect("nodelay");
         Self { stream, buffer: vec![0; 1 << 16] }
     }
 
     /// Sends one request and reads its whole answer.
-    fn send(&mut self, request: &[u8], expect: &str) {
-        self.stream.write_all(request).expect("sent");
+    async fn send(&mut self, request: &[u8], expect: &str) {
+        self.stream.write_all(request).await.expect("sent");
         let mut filled = 0;
-        let (head, length) = loop {
-            filled += self.stream.read(&mut self.buffer[filled..]).expect("read");
-            let text = &self.buffer[..filled];
-            if let Some(end) = text.windows(4).position(|w| w == b"\r\n\r\n") {
-                let head = String::from_utf8_lossy(&text[..end]).into_owned();
-                let length = head.lines().find_map(|l| l.strip_prefix("content-length: "));
-                break (
-                    end + 4,
-                    (head.clone(), length.expect("length").parse::<usize>().expect("number")),
-                );
+        let whole = loop {
+            let read = self.stream.read(&mut self.buffer[filled..]).await.expect("read");
+            assert_ne!(read, 0, "the connection was closed");
+            filled += read;
+            if let Some(length) = whole_length(&self.buffer[..filled], expect) {
+                break length;
             }
         };
-        let (text, length) = length;
-        assert!(text.starts_with(expect), "{text}");
-        let mut left = (head + length).saturating_sub(filled);
+        let mut left = whole.saturating_sub(filled);
         while left > 0 {
             let room = left.min(self.buffer.len());
-            left -= self.stream.read(&mut self.buffer[..room]).expect("read");
+            left -= self.stream.read(&mut self.buffer[..room]).await.expect("read");
         }
     }
+}
+
+/// The length of an answer with its head, once its head is there.
+fn whole_length(text: &[u8], expect: &str) -> Option<usize> {
+    let end = text.windows(4).position(|w| w == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&text[..end]).expect("text");
+    assert!(head.starts_with(expect), "{head}");
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    Some(end + 4 + length.expect("a length").parse::<usize>().expect("a number"))
 }
 
 fn post(path: &str, content_type: &str, body: &[u8]) -> Vec<u8> {
@@ -134,37 +147,47 @@ fn batches(statements: &[Vec<u8>]) -> Vec<Vec<u8>> {
     statements.chunks(BATCH).map(batch).collect()
 }
 
+/// A client's runtime: one thread for all connections, as a generator that is
+/// in nobody's way has.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_io().build().expect("a runtime")
+}
+
 /// Sends all requests over some connections; the seconds it took.
-fn drive(address: &str, requests: &[Vec<u8>], connections: usize, expect: &str) -> f64 {
-    let next = AtomicUsize::new(0);
+fn drive(server: &Server, requests: Vec<Vec<u8>>, connections: usize, expect: &'static str) -> f64 {
+    let shared = Rc::new((requests, Cell::new(0)));
+    let tasks = LocalSet::new();
+    for _ in 0..connections {
+        let (shared, address) = (shared.clone(), server.address.clone());
+        tasks.spawn_local(async move {
+            let (requests, next) = &*shared;
+            let mut connection = Connection::open(&address).await;
+            while let Some(request) = requests.get(next.replace(next.get() + 1)) {
+                connection.send(request, expect).await;
+            }
+        });
+    }
     let started = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..connections {
-            scope.spawn(|| {
-                let mut connection = Connection::open(address);
-                while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    connection.send(request, expect);
-                }
-            });
-        }
-    });
+    runtime().block_on(tasks);
     started.elapsed().as_secs_f64()
 }
 
 /// Registrations per second, one statement a request.
-pub(crate) fn single_rate(count: usize) -> f64 {
+pub(crate) fn single_rate(count: usize) -> Rate {
     let log = Log::new();
     let requests = singles(&log.agent.sign(Kind::Opaque, 0, count));
     let server = Server::start(&log.data);
-    count as f64 / drive(&server.address, &requests, CONNECTIONS, "HTTP/1.1 201")
+    let seconds = drive(&server, requests, CONNECTIONS, "HTTP/1.1 201");
+    Rate { per_second: count as f64 / seconds, core_us: server.core_us() / count as f64 }
 }
 
 /// Registrations per second, 256 statements a request.
-pub(crate) fn batch_rate(count: usize) -> f64 {
+pub(crate) fn batch_rate(count: usize) -> Rate {
     let log = Log::new();
     let requests = batches(&log.agent.sign(Kind::Opaque, 0, count));
     let server = Server::start(&log.data);
-    count as f64 / drive(&server.address, &requests, 8, "HTTP/1.1 200")
+    let seconds = drive(&server, requests, 8, "HTTP/1.1 200");
+    Rate { per_second: count as f64 / seconds, core_us: server.core_us() / count as f64 }
 }
 
 /// The median answer time with one request in flight.
@@ -172,15 +195,15 @@ pub(crate) fn latency_p50_ms(count: usize) -> f64 {
     let log = Log::new();
     let requests = singles(&log.agent.sign(Kind::Opaque, 0, count.max(20)));
     let server = Server::start(&log.data);
-    let mut connection = Connection::open(&server.address);
-    let mut times: Vec<f64> = requests
-        .iter()
-        .map(|request| {
+    let mut times = Vec::new();
+    runtime().block_on(async {
+        let mut connection = Connection::open(&server.address).await;
+        for request in &requests {
             let started = Instant::now();
-            connection.send(request, "HTTP/1.1 201");
-            started.elapsed().as_secs_f64() * 1e3
-        })
-        .collect();
+            connection.send(request, "HTTP/1.1 201").await;
+            times.push(started.elapsed().as_secs_f64() * 1e3);
+        }
+    });
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
 }
@@ -194,7 +217,7 @@ pub(crate) fn growth(table: &mut Table, size: usize) {
     let mut append = |server: &Server, count: usize| {
         let requests = batches(&log.agent.sign(Kind::Opaque, logged, count));
         logged += count;
-        drive(&server.address, &requests, 8, "HTTP/1.1 200") / count as f64
+        drive(server, requests, 8, "HTTP/1.1 200") / count as f64
     };
     append(&server, 1_000.min(size / 4));
     let early = append(&server, window);

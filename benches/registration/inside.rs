@@ -10,24 +10,26 @@ use capstan::metrics::Metrics;
 use capstan::service::{self, Options, Service};
 use tokio::runtime::Runtime;
 
+use crate::cores::{Rate, core_us};
 use crate::statements::{Agent, Kind};
 
 /// Enough that the cores verify while the disk syncs.
 const IN_FLIGHT: usize = 1024;
 
 /// Registrations per second of one kind of statement under one policy.
-pub(crate) fn rate(kind: Kind, policy: &str, count: usize) -> f64 {
+pub(crate) fn rate(kind: Kind, policy: &str, count: usize) -> Rate {
     let log = Log::new(policy);
     let statements = log.agent.sign(kind, 0, count);
     // The first quarter makes the process warm: its memory has been touched,
     // its journal has its blocks.
     log.run(&statements[..count / 4]);
     let timed = &statements[count / 4..];
-    let started = Instant::now();
+    let (started, before) = (Instant::now(), core_us("self"));
     log.run(timed);
-    let rate = timed.len() as f64 / started.elapsed().as_secs_f64();
+    let (each, seconds) = (timed.len() as f64, started.elapsed().as_secs_f64());
+    let core_us = (core_us("self") - before) / each;
     log.service.shut_down().expect("shut down");
-    rate
+    Rate { per_second: each / seconds, core_us }
 }
 
 /// Signs the same number whatever is registered of it, so that two runs differ

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::cores::Rate;
+
 /// Rows in the order they were measured.
 #[derive(Default)]
 pub(crate) struct Table {
@@ -14,12 +16,19 @@ impl Table {
         self.row([what.to_owned(), format!("{value:.2} {unit}"), String::new(), String::new()]);
     }
 
-    /// A rate as a share of another from the same run.
-    pub(crate) fn ratio(&mut self, what: &str, rate: f64, of: f64, goal: &str, least: f64) {
-        let ratio = rate / of;
-        let met = if ratio >= least { "met" } else { "NOT met" };
-        let value = format!("{ratio:.3} ({rate:.0}/s)");
-        self.row([what.to_owned(), value, goal.to_owned(), met.to_owned()]);
+    /// A rate as a share of another from the same run, and what one costs.
+    pub(crate) fn share(&mut self, what: &str, rate: Rate, of: f64, least: f64) {
+        let Rate { per_second, core_us } = rate;
+        let share = per_second / of;
+        let met = if share >= least { "met" } else { "NOT met" };
+        let value = format!("{share:.3} ({per_second:.0} /s, {core_us:.0} us of a core each)");
+        self.row([what.to_owned(), value, format!(">= {least:.2}"), met.to_owned()]);
+    }
+
+    /// A rate as a share of what all cores verified around it.
+    pub(crate) fn under_ceiling(&mut self, what: &str, (rate, ceiling): (Rate, f64), least: f64) {
+        self.figure(&format!("ES256 verify, all cores, around {what}"), ceiling, "/s");
+        self.share(&format!("{what} / ES256 verify"), rate, ceiling, least);
     }
 
     /// A value that should stay below another.

@@ -255,6 +255,37 @@ fn secrets_are_never_shown() {
     let wrong = [("CAPSTAN_AUTH__TOKEN", "s3cret\n"), ("CAPSTAN_DATA", "\0")];
     let found = mistakes("", &wrong, &[]);
     assert!(!format!("{found}{found:?}").contains("s3cret"));
+    for line in ["token = \"s3cret", "token = s3cret", "token = 's3cret\"", "token \"s3cret\""] {
+        let found = mistakes(&format!("[auth]\n{line}\n"), &[], &[]);
+        assert!(!format!("{found}{found:?}").contains("s3cret"), "{line}: {found}");
+    }
+}
+
+/// The comparison takes the same time wherever two texts differ; that it
+/// takes all of them into account is seen here.
+#[test]
+fn a_token_is_itself_and_nothing_else() {
+    let loaded = load("auth.token = \"correct-horse\"", &[], &[]).unwrap();
+    let token = loaded.config.auth.token.unwrap();
+    assert!(token.is(b"correct-horse"));
+    let others: [&[u8]; 8] = [
+        b"",
+        b"c",
+        b"correct-hors",
+        b"correct-horse ",
+        b"correct-horse\0",
+        b"Correct-horse",
+        b"correct-hors\xe5",
+        b"correct-horsecorrect-horse",
+    ];
+    for other in others {
+        assert!(!token.is(other), "{other:?}");
+    }
+    for at in 0.."correct-horse".len() {
+        let mut other = b"correct-horse".to_vec();
+        other[at] ^= 1;
+        assert!(!token.is(&other), "byte {at}");
+    }
 }
 
 #[test]

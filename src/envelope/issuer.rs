@@ -1,5 +1,6 @@
 //! From a parsed statement to one whose issuer we know.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::{Error, SignedStatement, StatementId};
@@ -72,7 +73,8 @@ pub struct Resolved {
 #[derive(Clone, Debug)]
 pub struct Authentic {
     statement: SignedStatement,
-    canonical: Vec<u8>,
+    /// S, where the statement came with something in its unprotected map.
+    canonical: Option<Vec<u8>>,
     id: StatementId,
     issuer: Issuer,
 }
@@ -91,6 +93,7 @@ impl SignedStatement {
         let issuer = self.issuer(trust, resolved, (now, None))?;
         let canonical = self.canonical();
         let id = StatementId::of_canonical(&canonical);
+        let canonical = if let Cow::Owned(canonical) = canonical { Some(canonical) } else { None };
         Ok(Authentic { issuer, id, canonical, statement: self })
     }
 
@@ -215,7 +218,7 @@ impl Authentic {
 
     /// S, the bytes that enter the log.
     pub fn canonical(&self) -> &[u8] {
-        &self.canonical
+        self.canonical.as_deref().unwrap_or(self.statement.bytes())
     }
 
     /// The statement's name and leaf entry.

@@ -14,6 +14,7 @@ mod seal;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::key::Algorithm;
@@ -28,6 +29,8 @@ pub use seal::{Draft, seal, seal_with_claims, sig_structure};
 
 /// The COSE_Sign1 tag.
 pub const SIGN1_TAG: u64 = 18;
+/// A map without entries, encoded.
+const EMPTY_MAP: u8 = 0xa0;
 
 /// Parsed, not yet authenticated. Keeps the exact bytes that were signed.
 ///
@@ -80,6 +83,11 @@ impl SignedStatement {
         &self.bytes
     }
 
+    /// The same, for those who have no other use for it.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// What the protected header says.
     pub fn header(&self) -> &Header {
         &self.header
@@ -106,8 +114,12 @@ impl SignedStatement {
     }
 
     /// S: the statement as it enters the log, its unprotected map emptied
-    /// (RFC 9943, 6.3). Nothing that was signed is re-encoded.
-    pub fn canonical(&self) -> Vec<u8> {
+    /// (RFC 9943, 6.3). Nothing that was signed is re-encoded. Bytes have one
+    /// spelling here, so a statement whose map is empty is S as it came.
+    pub fn canonical(&self) -> Cow<'_, [u8]> {
+        if self.unprotected() == [EMPTY_MAP] {
+            return Cow::Borrowed(&self.bytes);
+        }
         let mut out = Vec::with_capacity(self.bytes.len());
         cbor::tag(&mut out, SIGN1_TAG);
         cbor::array(&mut out, 4);
@@ -118,7 +130,7 @@ impl SignedStatement {
             None => out.push(0xf6),
         }
         cbor::bytes(&mut out, self.signature());
-        out
+        Cow::Owned(out)
     }
 
     /// The algorithm the protected header names, if we verify it.

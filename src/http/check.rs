@@ -9,7 +9,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
-use super::problem::{Problem, RequestId};
+use super::negotiate::prefers_json;
+use super::problem::{self, Problem, RequestId};
 use super::{App, routes};
 
 /// Rate and token, for requests that write.
@@ -54,19 +55,22 @@ fn client(app: &App, request: &Request) -> Option<IpAddr> {
     request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip())
 }
 
-/// Names the request, counts the answer.
+/// Names the request, counts the answer, and spells it for the client. One
+/// layer, because each costs every request a copy of those inside it.
 pub(super) async fn observe(State(app): State<App>, mut request: Request, next: Next) -> Response {
     static COUNTER: AtomicU64 = AtomicU64::new(1);
     let id = format!("{:x}-{:x}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
+    let json = prefers_json(request.headers());
+    let id = RequestId(id);
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map(|m| m.as_str().to_owned());
-    request.extensions_mut().insert(RequestId(id.clone()));
-    let mut response = next.run(request).await;
+    request.extensions_mut().insert(id.clone());
+    let response = next.run(request).await;
     let route = path.and_then(|p| routes::label(&p)).unwrap_or("other");
     app.service.metrics().answered(route, method.as_str(), response.status().as_u16());
-    if let Ok(value) = HeaderValue::from_str(&id) {
+    let mut response = problem::render(response, json, &id);
+    if let Ok(value) = HeaderValue::from_str(&id.0) {
         response.headers_mut().insert("x-request-id", value);
     }
-    response.extensions_mut().insert(RequestId(id));
     response
 }

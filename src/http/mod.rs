@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{Any, CorsLayer};
 
@@ -116,6 +116,5 @@ pub fn app(service: Arc<Service>, options: HttpOptions) -> Router {
         .layer(CatchPanicLayer::new())
         .layer(cors)
         .layer(from_fn_with_state(app.clone(), check::observe))
-        .layer(from_fn(problem::render))
         .with_state(app)
 }

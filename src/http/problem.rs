@@ -4,14 +4,11 @@
 //! "urn:capstan:problem": {"code": .., "request_id": ..}}`; RFC 9457 JSON
 //! when the client prefers it.
 
-use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::negotiate::prefers_json;
 use crate::envelope;
 use crate::policy::Refusal;
 use crate::service::{Fault, Rejected};
@@ -193,16 +190,17 @@ pub(super) struct RequestId(pub(super) String);
 
 /// Spells problems for the client at hand. Errors of the framework become
 /// problems here too, so there is no other format.
-pub(super) async fn render(request: Request, next: Next) -> Response {
-    let json = prefers_json(request.headers());
-    let response = next.run(request).await;
+pub(super) fn render(
+    response: Response,
+    json: bool,
+    RequestId(request_id): &RequestId,
+) -> Response {
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
         return response;
     }
     let problem = response.extensions().get::<Problem>().cloned();
     let problem = problem.unwrap_or_else(|| Problem::from_status(status));
-    let request_id = response.extensions().get::<RequestId>().map_or("", |id| id.0.as_str());
     let (content_type, body) = if json {
         (JSON, problem.to_json(request_id))
     } else {

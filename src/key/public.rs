@@ -7,6 +7,7 @@ use aws_lc_rs::signature as lc;
 use rustls_pki_types::SubjectPublicKeyInfoDer;
 use rustls_pki_types::pem::PemObject;
 use x509_parser::prelude::FromDer;
+use x509_parser::x509::AlgorithmIdentifier;
 
 use super::{Algorithm, Error, KeyId, point};
 use crate::wire::digest::Digest;
@@ -45,6 +46,15 @@ impl Curve {
         [Self::P256, Self::P384, Self::P521].into_iter().find(|c| c.cose() == number)
     }
 
+    /// Its name in a SubjectPublicKeyInfo (RFC 5480, 2.1.1.1).
+    fn oid(self) -> &'static str {
+        match self {
+            Self::P256 => "1.2.840.10045.3.1.7",
+            Self::P384 => "1.3.132.0.34",
+            Self::P521 => "1.3.132.0.35",
+        }
+    }
+
     /// DER up to the point of a SubjectPublicKeyInfo on this curve.
     fn spki_prefix(self) -> &'static str {
         match self {
@@ -70,10 +80,11 @@ pub enum Material {
     Rsa { n: Vec<u8>, e: Vec<u8> },
 }
 
-/// A public key that the library has accepted as one.
+/// A public key that the library has accepted as one. Cheap to clone: every
+/// statement carries the one it was verified with.
 #[derive(Clone)]
 pub struct PublicKey {
-    material: Material,
+    material: Arc<Material>,
     id: KeyId,
     parsed: Arc<[(Algorithm, lc::ParsedPublicKey)]>,
 }
@@ -87,8 +98,12 @@ impl PublicKey {
             .filter_map(|a| a.verifier(&material).map(|v| (a, v)))
             .map(|(a, v)| Ok((a, lc::ParsedPublicKey::new(v, &encoded).map_err(|_| invalid())?)))
             .collect::<Result<_, Error>>()?;
+        // A COSE_Key can name an algorithm that its kind does not have.
+        if parsed.is_empty() {
+            return Err(invalid());
+        }
         let id = KeyId(Digest::of(&super::cose_key::required_members(&material)));
-        Ok(Self { material, id, parsed: parsed.into() })
+        Ok(Self { material: Arc::new(material), id, parsed: parsed.into() })
     }
 
     /// Takes the raw 32 bytes of an Ed25519 key.
@@ -103,12 +118,12 @@ impl PublicKey {
         const EXPECTED: Error = Error::NotPem { expected: "public key" };
         let (rest, spki) =
             x509_parser::x509::SubjectPublicKeyInfo::from_der(der).map_err(|_| EXPECTED)?;
-        if !rest.is_empty() {
+        if !rest.is_empty() || spki.subject_public_key.unused_bits != 0 {
             return Err(EXPECTED);
         }
         let bytes = &*spki.subject_public_key.data;
         match spki.parsed() {
-            Ok(Parsed::EC(point)) => Self::from_point(point.data()),
+            Ok(Parsed::EC(point)) => Self::from_point(named_curve(&spki.algorithm)?, point.data()),
             Ok(Parsed::RSA(rsa)) => Self::new(Material::Rsa {
                 n: strip_zeros(rsa.modulus).to_vec(),
                 e: strip_zeros(rsa.exponent).to_vec(),
@@ -126,13 +141,9 @@ impl PublicKey {
         Self::new(Material::MlDsa { algorithm, bytes: bytes.to_vec() })
     }
 
-    fn from_point(point: &[u8]) -> Result<Self, Error> {
+    fn from_point(curve: Curve, point: &[u8]) -> Result<Self, Error> {
         let Some((4, xy)) = point.split_first() else { return Err(Error::CompressedPoint) };
-        let curve = [Curve::P256, Curve::P384, Curve::P521]
-            .into_iter()
-            .find(|c| c.coordinate_len() * 2 == xy.len())
-            .ok_or(Error::InvalidMaterial { kind: "EC" })?;
-        let (x, y) = xy.split_at(curve.coordinate_len());
+        let (x, y) = xy.split_at(xy.len().min(curve.coordinate_len()));
         Self::new(Material::Ec { curve, x: x.to_vec(), y: y.to_vec() })
     }
 
@@ -145,7 +156,7 @@ impl PublicKey {
 
     /// The key as PEM `PUBLIC KEY`, for the kinds we make ourselves.
     pub fn to_pem(&self) -> Option<String> {
-        let (prefix, key) = match &self.material {
+        let (prefix, key) = match &*self.material {
             Material::Ec { curve, x, y } => {
                 (curve.spki_prefix(), [&[4], x.as_slice(), y.as_slice()].concat())
             }
@@ -168,7 +179,7 @@ impl PublicKey {
 
     /// The 32 bytes of an Ed25519 key.
     pub fn raw_ed25519(&self) -> Option<&[u8]> {
-        if let Material::Ed25519(key) = &self.material { Some(key) } else { None }
+        if let Material::Ed25519(key) = &*self.material { Some(key) } else { None }
     }
 
     /// The algorithm this kind of key signs with when nothing says otherwise.
@@ -206,6 +217,14 @@ impl PartialEq for PublicKey {
 
 impl Eq for PublicKey {}
 
+/// The curve a key says it is on. One that is only as long is another.
+fn named_curve(algorithm: &AlgorithmIdentifier<'_>) -> Result<Curve, Error> {
+    let name = algorithm.parameters.as_ref().and_then(|named| named.as_oid().ok());
+    let name = name.map(|oid| oid.to_id_string()).unwrap_or_default();
+    let curve = [Curve::P256, Curve::P384, Curve::P521].into_iter().find(|c| c.oid() == name);
+    curve.ok_or_else(|| Error::UnsupportedKind { kind: format!("EC {name}") })
+}
+
 /// PEM with 64 columns and a final newline.
 pub(super) fn pem(label: &str, der: &[u8]) -> String {
     let body = text::base64(der);
@@ -234,12 +253,16 @@ fn library_form(material: &Material) -> Option<Vec<u8>> {
         }
         Material::Ed25519(key) => point::is_sound(key).then(|| key.to_vec()),
         Material::MlDsa { bytes, .. } => Some(bytes.clone()),
-        Material::Rsa { n, e } => Some(der(0x30, &[der_unsigned(n), der_unsigned(e)].concat())),
+        Material::Rsa { n, e } => {
+            // RFC 8230, 4 and RFC 7518, 6.3.1: or the key would have two names.
+            let is_shortest = |number: &[u8]| number.first().is_some_and(|byte| *byte != 0);
+            (is_shortest(n) && is_shortest(e))
+                .then(|| der(0x30, &[der_unsigned(n), der_unsigned(e)].concat()))
+        }
     }
 }
 
 fn der_unsigned(number: &[u8]) -> Vec<u8> {
-    let number = strip_zeros(number);
     let sign: &[u8] = if number.first().is_none_or(|b| b & 0x80 != 0) { &[0] } else { &[] };
     der(2, &[sign, number].concat())
 }

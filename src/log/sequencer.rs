@@ -95,10 +95,22 @@ impl Row {
 }
 
 /// The right-edge tile of every tile level: fewer than 256 hashes each.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 pub struct Edge {
     size: TreeSize,
     levels: [Vec<Digest>; TILE_LEVELS],
+}
+
+/// A copy is made to be appended to: it has room for what fills its tiles.
+impl Clone for Edge {
+    fn clone(&self) -> Self {
+        let with_room = |level: &Vec<Digest>| {
+            let mut copy = Vec::with_capacity(usize::from(TILE_WIDTH));
+            copy.extend_from_slice(level);
+            copy
+        };
+        Self { size: self.size, levels: self.levels.each_ref().map(with_room) }
+    }
 }
 
 impl Edge {

@@ -20,14 +20,9 @@ pub fn leaf_hash_of_bytes(entry: &[u8]) -> Digest {
     Digest::of_parts(&[&[0], entry])
 }
 
-/// The hash of an inner node. One buffer: the hot loop of the log.
+/// The hash of an inner node.
 pub fn node_hash(left: &Digest, right: &Digest) -> Digest {
-    let mut input = [1; 65];
-    let (_, both) = input.split_at_mut(1);
-    let (first, second) = both.split_at_mut(32);
-    first.copy_from_slice(left.as_bytes());
-    second.copy_from_slice(right.as_bytes());
-    Digest::of(&input)
+    Digest::of_node(1, left, right)
 }
 
 /// The root of the tree without leaves.

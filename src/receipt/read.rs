@@ -84,6 +84,11 @@ impl Receipt {
         Ok(Self { envelope, proofs })
     }
 
+    /// The bytes as they came.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.envelope.into_bytes()
+    }
+
     /// The COSE_Sign1 around the proofs.
     pub fn envelope(&self) -> &SignedStatement {
         &self.envelope

@@ -124,7 +124,7 @@ struct Shared {
 /// The last signed head, and the right edge of its tree.
 pub struct Snapshot {
     signed: SignedHead,
-    edge: Edge,
+    edge: Arc<Edge>,
     /// Knows that the head's signature verifies.
     memo: Memo,
 }

@@ -94,7 +94,7 @@ pub fn init(
     let shared = Arc::new(Shared {
         snapshot: ArcSwap::from_pointee(Snapshot {
             signed: SignedHead::sign(head.head(), &identity.issuer, &key)?,
-            edge: Edge::empty(),
+            edge: Arc::new(Edge::empty()),
             memo: Memo::default(),
         }),
         rules: ArcSwap::from_pointee(Rules {
@@ -114,7 +114,7 @@ pub fn init(
         shared,
         recent: Recent::new(head.size()),
         head,
-        edge: Edge::empty(),
+        edge: Arc::new(Edge::empty()),
         guard: None,
     };
     writer.set_policy(policy)?;
@@ -154,6 +154,7 @@ impl Writer {
             let guard = guard_of(&store, guard);
             check_known_heads(&store, (&head, &edge), &guard, &identity)?;
         }
+        let edge = Arc::new(edge);
         let keys = store.keys()?;
         let active = keys.first().ok_or(store::Error::KeysUnreadable)?;
         let pem = DataDir::read_private(&store.dir().service_key_path(active.id()))?;

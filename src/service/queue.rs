@@ -82,6 +82,7 @@ pub(super) struct Basis {
     pub(super) terms: Terms,
 }
 
+/// Boxed wherever it goes: a batch of a thousand would be a megabyte to move.
 struct Item {
     admitted: Arc<Admitted>,
     basis: Basis,
@@ -211,12 +212,14 @@ fn linger(batch: usize) -> Option<std::time::Duration> {
     let milliseconds = match batch {
         0 | 1 => return None,
         2..CROWD => 1,
-        CROWD.. => 3,
+        CROWD..THRONG => 3,
+        THRONG.. => 6,
     };
     Some(std::time::Duration::from_millis(milliseconds))
 }
 
 const CROWD: usize = 64;
+const THRONG: usize = 192;
 
 /// The receiving side.
 struct Thread {
@@ -239,7 +242,7 @@ impl Thread {
             let mut next = Some(first);
             while let Some(message) = next.take() {
                 match message {
-                    Message::Statement(item) => batch.push(*item),
+                    Message::Statement(item) => batch.push(item),
                     Message::Work(work) => {
                         self.commit(std::mem::take(&mut batch));
                         work(&mut self.writer);
@@ -256,7 +259,7 @@ impl Thread {
 
     /// One batch. An error here means that we no longer know what is on the
     /// disk: the process ends, and the next start finds out.
-    fn commit(&mut self, batch: Vec<Item>) {
+    fn commit(&mut self, batch: Vec<Box<Item>>) {
         if batch.is_empty() {
             return;
         }
@@ -288,9 +291,9 @@ impl Thread {
     /// statement of this batch, says something new about what they name.
     fn sort_out(
         &self,
-        batch: Vec<Item>,
+        batch: Vec<Box<Item>>,
         epoch: u64,
-    ) -> Result<(Vec<Item>, Vec<Item>), store::Error> {
+    ) -> Result<(Vec<Box<Item>>, Vec<Box<Item>>), store::Error> {
         let (mut current, mut stale) = (Vec::with_capacity(batch.len()), Vec::new());
         let mut told: HashSet<Term> = HashSet::new();
         for item in batch {
@@ -319,7 +322,7 @@ impl Thread {
         Ok(may_differ && store.facts(issuer, summary, &statement.id())? != *facts)
     }
 
-    fn forget<'a>(&self, items: impl Iterator<Item = &'a Item>) {
+    fn forget<'a>(&self, items: impl Iterator<Item = &'a Box<Item>>) {
         let mut ids = self.waiting.ids();
         for item in items {
             let statement = item.admitted.statement();

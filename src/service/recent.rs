@@ -13,6 +13,8 @@ use crate::store::{Term, Terms};
 /// Statements remembered before the older half is forgotten. A statement that
 /// waits in the queue for longer than this many others is asked about again.
 const GENERATION: u64 = 16_384;
+/// The commit that ends a generation may be a large one.
+const GENERATION_ROOM: usize = 18_000;
 
 /// Two generations of commits.
 pub(super) struct Recent {
@@ -29,7 +31,9 @@ struct Generation {
 
 impl Generation {
     fn from(since: TreeSize) -> Self {
-        Self { since, ids: HashSet::new(), told: HashMap::new() }
+        // Room for all of it: growing step by step costs twice the memory.
+        let ids = HashSet::with_capacity(GENERATION_ROOM);
+        Self { since, ids, told: HashMap::new() }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatemen
 use crate::log::{LeafIndex, TreeSize};
 use crate::policy::{Admitted, Decision};
 use crate::profile::{self, Read};
+use crate::receipt::Receipt;
 use crate::store::{Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
 
@@ -191,18 +192,20 @@ impl Service {
         canonical: &[u8],
     ) -> Result<Vec<u8>, Fault> {
         let receipt = snapshot.signed.receipt(entry.index, path);
-        let parsed = crate::receipt::Receipt::parse(receipt.clone()).map_err(|_| Fault::SelfCheck);
+        let parsed = Receipt::parse(receipt).map_err(|_| Fault::SelfCheck);
         let keys = self.shared.keys.load();
         let mut memo = snapshot.memo.clone();
-        let verified = parsed.and_then(|parsed| {
-            crate::verify::inclusion(&parsed, canonical, &keys, &mut memo)
-                .map_err(|_| Fault::SelfCheck)
+        let verified = parsed.and_then(|receipt| {
+            match crate::verify::inclusion(&receipt, canonical, &keys, &mut memo) {
+                Ok(_) => Ok(receipt.into_bytes()),
+                Err(_) => Err(Fault::SelfCheck),
+            }
         });
         if verified.is_err() {
             self.metrics.self_audit_failed();
             tracing::error!(id = %entry.id, index = %entry.index, "a receipt failed its own verification");
         }
-        verified.map(|_| receipt)
+        verified
     }
 
     /// Where a statement stands already. An index beyond the signed head is

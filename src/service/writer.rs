@@ -23,7 +23,7 @@ pub struct Writer {
     pub(super) store: Arc<Store>,
     pub(super) shared: Arc<Shared>,
     pub(super) head: HeadRecord,
-    pub(super) edge: Edge,
+    pub(super) edge: Arc<Edge>,
     pub(super) recent: Recent,
     /// Written with every batch, when the operator pays for the second sync.
     pub(super) guard: Option<Guard>,
@@ -108,7 +108,7 @@ impl Writer {
     ) -> Result<Vec<Option<Vec<crate::wire::digest::Digest>>>, Error> {
         let leaves: Vec<_> = fresh.iter().map(|(s, _)| leaf_hash(s.id().entry())).collect();
         let plan = Plan::extend(self.head.frontier(), &leaves);
-        let mut edge = self.edge.clone();
+        let mut edge = Edge::clone(&self.edge);
         let tiles: Vec<_> = leaves.iter().flat_map(|leaf| edge.append(*leaf)).collect();
         self.gate(fresh, &plan)?;
         let first = LeafIndex::new(self.size().get());
@@ -134,7 +134,7 @@ impl Writer {
         let before = self.size();
         self.recent.hear(before, fresh.iter().map(|(s, terms)| (s.id(), *terms)));
         self.head = head;
-        self.edge = edge;
+        self.edge = Arc::new(edge);
         if let Some(change) = change {
             self.take_effect(change, keys);
         }

@@ -179,14 +179,17 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<(), Error> {
     sync_parent(path)
 }
 
-/// Replaces a file atomically: readers see the old content or the new.
+/// Replaces a file atomically: readers see the old content or the new. Others
+/// may read it, and never write it, whatever the umask: the guard lies outside
+/// the data directory.
 pub fn write_public(path: &Path, content: &[u8]) -> Result<(), Error> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     // Two writers of one file never share a draft of it.
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".new-{}", COUNTER.fetch_add(1, Ordering::Relaxed)));
     let fresh = PathBuf::from(name);
-    let mut file = File::create(&fresh).map_err(io(&fresh))?;
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&fresh);
+    let mut file = file.map_err(io(&fresh))?;
     file.write_all(content).and_then(|()| file.sync_all()).map_err(io(&fresh))?;
     fs::rename(&fresh, path).map_err(io(path))?;
     sync_parent(path)

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use quick_cache::sync::Cache;
 
 use super::index::{self, Field, GROUP_MAX, Group, Term, statements_in};
@@ -134,7 +134,10 @@ impl Engine {
     pub(super) fn commit(&self, commit: &Commit<'_>) -> Result<(), Error> {
         let count = u64::try_from(commit.entries.len()).unwrap_or(u64::MAX);
         let first = commit.head.size().get() - count;
-        let mut batch = self.database.batch().durability(Some(PersistMode::SyncData));
+        // A statement, its id, and most often a row of the index of its own.
+        let room = commit.entries.len() * 4 + 16;
+        let batch = OwnedWriteBatch::with_capacity(self.database.clone(), room);
+        let mut batch = batch.durability(Some(PersistMode::SyncData));
         if count > 0 {
             batch.insert(&self.index, Term::time(commit.head.time()).at(first), []);
         }
@@ -150,7 +153,7 @@ impl Engine {
                 |term: &Term| Ok::<_, Error>(firsts.contains_key(term) || self.knows(term)?);
             let group = Group::new(at, terms, is_known)?;
             let new: Vec<_> = group.firsts().collect();
-            group.rows().for_each(|(key, value)| batch.insert(&self.index, key, value));
+            group.into_rows().for_each(|(key, value)| batch.insert(&self.index, key, value));
             firsts.extend(new);
         }
         for (tile, hashes) in commit.tiles {
@@ -197,11 +200,11 @@ impl Engine {
     /// Adds the rows of statements that are logged already.
     pub(super) fn fill_index(
         &self,
-        group: &Group<'_>,
+        group: Group<'_>,
         times: impl Iterator<Item = (LeafIndex, UnixSeconds)>,
     ) -> Result<(), Error> {
         let mut batch = self.database.batch();
-        group.rows().for_each(|(key, value)| batch.insert(&self.index, key, value));
+        group.into_rows().for_each(|(key, value)| batch.insert(&self.index, key, value));
         for (index, time) in times {
             batch.insert(&self.index, Term::time(time).at(index.get()), []);
         }

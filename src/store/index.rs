@@ -345,12 +345,13 @@ impl<'a> Group<'a> {
     }
 
     /// Keys and values.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
-        let firsts = self.firsts.iter();
+    pub(super) fn into_rows(self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+        let first = self.first;
+        let firsts = self.firsts.into_iter();
         let firsts = firsts.map(|(term, at)| (term.alone(), at.to_be_bytes().to_vec()));
-        let ends = self.sessions.iter().map(|(term, end)| (term.alone(), end.to_vec()));
-        let rows = self.offsets.iter();
-        let rows = rows.map(|(term, offsets)| (term.at(self.first), offsets.clone()));
+        let ends = self.sessions.into_iter().map(|(term, end)| (term.alone(), end.to_vec()));
+        let rows = self.offsets.into_iter();
+        let rows = rows.map(move |(term, offsets)| (term.at(first), offsets));
         firsts.chain(ends).chain(rows)
     }
 }

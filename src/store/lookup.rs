@@ -193,7 +193,7 @@ impl Store {
                 }
             }
             let group = Group::new(first, terms.iter(), |term| self.engine.knows(term))?;
-            self.engine.fill_index(&group, times.into_iter())?;
+            self.engine.fill_index(group, times.into_iter())?;
             first = end;
             progress(end);
         }

@@ -53,11 +53,13 @@ impl<'a> Value<'a> {
     /// The entry of a map under an integer or text key.
     pub fn get(&self, key: impl Into<Label<'a>>) -> Option<&Self> {
         let Self::Map(entries) = self else { return None };
-        let key = match key.into() {
-            Label::Int(n) => Self::Int(n.into()),
-            Label::Text(t) => Self::Text(t),
+        let wanted = key.into();
+        let is_wanted = |key: &Self| match (key, wanted) {
+            (Self::Int(n), Label::Int(wanted)) => *n == i128::from(wanted),
+            (Self::Text(t), Label::Text(wanted)) => *t == wanted,
+            _ => false,
         };
-        entries.iter().find(|(k, _)| *k == key).map(|(_, v)| v)
+        entries.iter().find(|(key, _)| is_wanted(key)).map(|(_, value)| value)
     }
 
     /// The byte string, if it is one.
@@ -203,30 +205,47 @@ impl<'a> From<&'a str> for Label<'a> {
 
 /// A cursor over strict CBOR.
 pub struct Reader<'a> {
-    decoder: Decoder<'a>,
+    input: &'a [u8],
+    position: usize,
     items: usize,
 }
+
+/// Major types with an argument.
+mod major {
+    pub(super) const UNSIGNED: u8 = 0;
+    pub(super) const NEGATIVE: u8 = 1;
+    pub(super) const BYTES: u8 = 2;
+    pub(super) const TEXT: u8 = 3;
+    pub(super) const ARRAY: u8 = 4;
+    pub(super) const MAP: u8 = 5;
+    pub(super) const TAG: u8 = 6;
+}
+
+/// Room made for the members of an array or map before they are read: what
+/// headers and proofs have. A head that announces more gets more only as they
+/// come.
+const ROOM: u64 = 32;
 
 impl<'a> Reader<'a> {
     /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { decoder: Decoder::new(bytes), items: 0 }
+        Self { input: bytes, position: 0, items: 0 }
     }
 
     /// The offset of the next byte.
     pub fn position(&self) -> usize {
-        self.decoder.position()
+        self.position
     }
 
     /// Whether every byte was read.
     pub fn is_at_end(&self) -> bool {
-        self.position() >= self.decoder.input().len()
+        self.position >= self.input.len()
     }
 
     /// Says no if bytes remain.
     pub fn end(&self) -> Result<(), Error> {
-        let count = self.decoder.input().len().saturating_sub(self.position());
-        if count == 0 { Ok(()) } else { Err(Error::TrailingBytes { at: self.position(), count }) }
+        let count = self.input.len().saturating_sub(self.position);
+        if count == 0 { Ok(()) } else { Err(Error::TrailingBytes { at: self.position, count }) }
     }
 
     /// Reads one item of any kind.
@@ -237,22 +256,23 @@ impl<'a> Reader<'a> {
 
     /// Reads a tag.
     pub fn tag(&mut self) -> Result<u64, Error> {
-        self.sized("a tag", |d| d.tag().map(|t| t.as_u64()), |n| head_len(*n))
+        self.head_of(major::TAG, "a tag")
     }
 
     /// Reads the head of an array and gives its length.
     pub fn array(&mut self) -> Result<u64, Error> {
-        self.definite("an array", |d| d.array())
+        self.head_of(major::ARRAY, "an array")
     }
 
     /// Reads a byte string.
     pub fn bytes(&mut self) -> Result<&'a [u8], Error> {
-        self.refuse_indefinite()?;
-        self.sized("a byte string", |d| d.bytes(), |b| string_len(b.len()))
+        let at = self.position;
+        let len = self.head_of(major::BYTES, "a byte string")?;
+        self.take(len, at)
     }
 
     fn value_at(&mut self, depth: usize) -> Result<Value<'a>, Error> {
-        let at = self.position();
+        let at = self.position;
         if depth > CBOR_DEPTH_MAX {
             return Err(Error::TooDeep { at, limit: CBOR_DEPTH_MAX });
         }
@@ -260,63 +280,64 @@ impl<'a> Reader<'a> {
         if self.items > CBOR_ITEMS_MAX {
             return Err(Error::TooManyItems { at, limit: CBOR_ITEMS_MAX });
         }
-        self.refuse_indefinite()?;
-        match self.datatype()? {
-            Type::Array => {
-                let count = self.array()?;
-                (0..count)
-                    .map(|_| self.value_at(depth + 1))
-                    .collect::<Result<_, _>>()
-                    .map(Value::Array)
+        if self.first()? >> 5 > major::TAG {
+            return self.scalar(at);
+        }
+        let (major, argument) = self.head()?;
+        match major {
+            major::UNSIGNED => Ok(Value::Int(argument.into())),
+            major::NEGATIVE => Ok(Value::Int(-1 - i128::from(argument))),
+            major::BYTES => self.take(argument, at).map(Value::Bytes),
+            major::TEXT => {
+                let text = std::str::from_utf8(self.take(argument, at)?);
+                text.map(Value::Text).map_err(|_| Error::NotWellFormed { at })
             }
-            Type::Map => self.map_at(depth),
-            Type::Tag => {
-                let tag = self.tag()?;
-                Ok(Value::Tag(tag, Box::new(self.value_at(depth + 1)?)))
-            }
-            Type::Bytes => self.bytes().map(Value::Bytes),
-            Type::String => {
-                let text = self.sized("a text string", |d| d.str(), |t| string_len(t.len()));
-                text.map(Value::Text)
-            }
-            _ => self.scalar(at),
+            major::ARRAY => self.array_at(argument, depth),
+            major::MAP => self.map_at(argument, depth),
+            _ => Ok(Value::Tag(argument, Box::new(self.value_at(depth + 1)?))),
         }
     }
 
+    /// Floats and simple values: the only items whose argument is no number.
     fn scalar(&mut self, at: usize) -> Result<Value<'a>, Error> {
-        match self.datatype()? {
-            Type::Bool => self.token("a boolean", |d| d.bool()).map(Value::Bool),
-            Type::Null => self.token("null", |d| d.null()).map(|()| Value::Null),
-            Type::Undefined => {
-                self.token("undefined", |d| d.undefined()).map(|()| Value::Simple(23))
-            }
-            Type::F16 => self.token("a float", |d| d.f16()).map(|f| Value::Float(f.into())),
-            Type::F32 => self.token("a float", |d| d.f32()).map(|f| Value::Float(f.into())),
-            Type::F64 => self.token("a float", |d| d.f64()).map(Value::Float),
-            Type::Simple => {
-                let value = self.token("a simple value", |d| d.simple())?;
-                // RFC 8949, 3.3: two bytes are for 32 and up, and only for them.
-                let is_short = self.position() - at == 1;
-                if is_short == (value < 32) {
-                    Ok(Value::Simple(value))
-                } else {
-                    Err(Error::NotWellFormed { at })
-                }
-            }
-            Type::Break | Type::Unknown(_) => Err(Error::NotWellFormed { at }),
-            _ => {
-                let int = |d: &mut Decoder<'a>| d.int().map(i128::from);
-                self.sized("an integer", int, |n| head_len(argument(*n))).map(Value::Int)
-            }
+        let mut decoder = Decoder::new(self.input);
+        decoder.set_position(at);
+        let value = match decoder.datatype().map_err(|_| Error::UnexpectedEnd { at })? {
+            Type::Bool => decoder.bool().map(Value::Bool),
+            Type::Null => decoder.null().map(|()| Value::Null),
+            Type::Undefined => decoder.undefined().map(|()| Value::Simple(23)),
+            Type::F16 => decoder.f16().map(|f| Value::Float(f.into())),
+            Type::F32 => decoder.f32().map(|f| Value::Float(f.into())),
+            Type::F64 => decoder.f64().map(Value::Float),
+            Type::Simple => decoder.simple().map(Value::Simple),
+            _ => return Err(Error::NotWellFormed { at }),
+        };
+        let value = value.map_err(|error| match error.is_end_of_input() {
+            true => Error::UnexpectedEnd { at },
+            false => Error::NotWellFormed { at },
+        })?;
+        self.position = decoder.position();
+        // RFC 8949, 3.3: two bytes are for 32 and up, and only for them.
+        let is_short = self.position - at == 1;
+        match value {
+            Value::Simple(n) if is_short != (n < 32) => Err(Error::NotWellFormed { at }),
+            value => Ok(value),
         }
     }
 
-    fn map_at(&mut self, depth: usize) -> Result<Value<'a>, Error> {
-        let count = self.definite("a map", |d| d.map())?;
-        let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::new();
-        let mut keys: Vec<(Cow<'a, [u8]>, usize)> = Vec::new();
+    fn array_at(&mut self, count: u64, depth: usize) -> Result<Value<'a>, Error> {
+        let mut items = Vec::with_capacity(room(count));
         for _ in 0..count {
-            let at = self.position();
+            items.push(self.value_at(depth + 1)?);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn map_at(&mut self, count: u64, depth: usize) -> Result<Value<'a>, Error> {
+        let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(room(count));
+        let mut keys: Vec<(Cow<'a, [u8]>, usize)> = Vec::with_capacity(room(count));
+        for _ in 0..count {
+            let at = self.position;
             let key = self.value_at(depth + 1)?;
             keys.push((self.spelling(&key, at), at));
             entries.push((key, self.value_at(depth + 1)?));
@@ -339,68 +360,60 @@ impl<'a> Reader<'a> {
         if item.holds_float() {
             return Cow::Owned(item.encode());
         }
-        Cow::Borrowed(self.decoder.input().get(at..self.position()).unwrap_or_default())
+        Cow::Borrowed(self.input.get(at..self.position).unwrap_or_default())
     }
 
-    /// A head that says how many items follow.
-    fn definite(
-        &mut self,
-        expected: &'static str,
-        read: impl FnOnce(&mut Decoder<'a>) -> Result<Option<u64>, minicbor::decode::Error>,
-    ) -> Result<u64, Error> {
-        let at = self.position();
-        self.refuse_indefinite()?;
-        let count = self.sized(expected, read, |n| n.map_or(1, head_len))?;
-        count.ok_or(Error::IndefiniteLength { at })
-    }
-
-    /// A token whose shortest spelling has a known length.
-    fn sized<T>(
-        &mut self,
-        expected: &'static str,
-        read: impl FnOnce(&mut Decoder<'a>) -> Result<T, minicbor::decode::Error>,
-        shortest: impl FnOnce(&T) -> usize,
-    ) -> Result<T, Error> {
-        let at = self.position();
-        let value = self.token(expected, read)?;
-        if self.position() - at == shortest(&value) {
-            Ok(value)
-        } else {
-            Err(Error::LongHead { at })
+    /// The argument of an item that must be of one major type.
+    fn head_of(&mut self, major: u8, expected: &'static str) -> Result<u64, Error> {
+        if self.first()? >> 5 != major {
+            return Err(Error::UnexpectedType { at: self.position, expected });
         }
+        self.head().map(|(_, argument)| argument)
     }
 
-    fn token<T>(
-        &mut self,
-        expected: &'static str,
-        read: impl FnOnce(&mut Decoder<'a>) -> Result<T, minicbor::decode::Error>,
-    ) -> Result<T, Error> {
-        let at = self.position();
-        read(&mut self.decoder).map_err(|e| {
-            if e.is_end_of_input() {
-                Error::UnexpectedEnd { at }
-            } else if e.is_type_mismatch() {
-                Error::UnexpectedType { at, expected }
-            } else {
-                Error::NotWellFormed { at }
-            }
-        })
-    }
-
-    fn datatype(&self) -> Result<Type, Error> {
-        self.decoder.datatype().map_err(|_| Error::UnexpectedEnd { at: self.position() })
-    }
-
-    /// Heads with additional information 31 start an indefinite item.
-    fn refuse_indefinite(&self) -> Result<(), Error> {
-        let at = self.position();
-        match self.decoder.input().get(at) {
-            Some(first) if first & 31 == 31 && first >> 5 != 7 => {
-                Err(Error::IndefiniteLength { at })
-            }
-            _ => Ok(()),
+    /// Major type and argument, in their shortest spelling. Not for major
+    /// type 7, whose argument is no number.
+    fn head(&mut self) -> Result<(u8, u64), Error> {
+        let at = self.position;
+        let first = self.first()?;
+        let width = match first & 31 {
+            0..=23 => 0,
+            24 => 1,
+            25 => 2,
+            26 => 4,
+            27 => 8,
+            31 => return Err(Error::IndefiniteLength { at }),
+            _ => return Err(Error::NotWellFormed { at }),
+        };
+        let tail = self.input.get(at + 1..at + 1 + width).ok_or(Error::UnexpectedEnd { at })?;
+        let argument = match width {
+            0 => u64::from(first & 31),
+            _ => tail.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte)),
+        };
+        if head_len(argument) != 1 + width {
+            return Err(Error::LongHead { at });
         }
+        self.position += 1 + width;
+        Ok((first >> 5, argument))
     }
+
+    /// The content of a string that began at `at`.
+    fn take(&mut self, len: u64, at: usize) -> Result<&'a [u8], Error> {
+        let end = usize::try_from(len).ok().and_then(|len| self.position.checked_add(len));
+        let content = end.and_then(|end| self.input.get(self.position..end));
+        let content = content.ok_or(Error::UnexpectedEnd { at })?;
+        self.position += content.len();
+        Ok(content)
+    }
+
+    fn first(&self) -> Result<u8, Error> {
+        let at = self.position;
+        self.input.get(at).copied().ok_or(Error::UnexpectedEnd { at })
+    }
+}
+
+fn room(count: u64) -> usize {
+    usize::try_from(count.min(ROOM)).unwrap_or(0)
 }
 
 /// Splits a CBOR sequence into its items, at most `limit`. The items need
@@ -480,8 +493,4 @@ fn head_len(argument: u64) -> usize {
         0x1_0000..=0xffff_ffff => 5,
         _ => 9,
     }
-}
-
-fn string_len(len: usize) -> usize {
-    head_len(u64::try_from(len).unwrap_or(u64::MAX)) + len
 }

@@ -119,7 +119,7 @@ impl World {
     fn check_attestation(&self, registered: &Registered) {
         let bytes = &registered.transparent;
         assert_eq!(self.attested(bytes, &self.trust), AttestationMode::Anchored);
-        let bare = SignedStatement::parse_any_size(bytes.clone()).unwrap().canonical();
+        let bare = SignedStatement::parse_any_size(bytes.clone()).unwrap().canonical().into_owned();
         assert_eq!(self.attested(&bare, &self.trust), AttestationMode::SelfAttested);
         let stranger = SigningKey::generate(Algorithm::Es256).unwrap();
         let nobody = TrustAnchors::default()

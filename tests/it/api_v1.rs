@@ -327,8 +327,9 @@ async fn a_bundle_shows_offline_why_a_statement_is_in_the_log() {
     assert_eq!(log.judge(lacking, keys).code(), "bundle-incomplete");
 }
 
-/// Every byte changed once: a yes means that statements and checkpoint are as
-/// they were. What nobody signed (the time it says) may differ.
+/// Every byte changed once, and pieces put elsewhere: a yes means that
+/// statements and checkpoint are as they were. What nobody signed (the time it
+/// says) may differ.
 fn nothing_signed_changes(bundle: &[u8], judge: impl Fn(&[u8]) -> Outcome) {
     let signed = |bytes: &[u8]| {
         let value = Value::read(bytes).unwrap();
@@ -349,10 +350,24 @@ fn nothing_signed_changes(bundle: &[u8], judge: impl Fn(&[u8]) -> Outcome) {
         }
     }
     assert!(survivors < 20, "{survivors} of {} bytes do not matter", bundle.len());
+    let mut seed = 1_u64;
+    let mut roll = |sides: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        usize::try_from(seed >> 33).unwrap() % sides
+    };
+    for nth in 0..1000 {
+        let mut bent = bundle.to_vec();
+        let length = 1 + roll(80);
+        let (from, to) = (roll(bundle.len() - length), roll(bundle.len() - length));
+        bent.copy_within(from..from + length, to);
+        if judge(&bent) == Outcome::Yes {
+            assert_eq!(signed(&bent), original, "splice {nth}");
+        }
+    }
 }
 
 fn entry_without_receipt(transparent: &[u8]) -> Vec<u8> {
-    SignedStatement::parse_any_size(transparent.to_vec()).unwrap().canonical()
+    SignedStatement::parse_any_size(transparent.to_vec()).unwrap().canonical().into_owned()
 }
 
 /// The store's lookups and a walk from the first entry agree about every

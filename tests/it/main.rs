@@ -63,6 +63,9 @@ mod flips;
 /// Copies of a running log, and logs made from copies.
 mod backup;
 
+/// What a log keeps to itself: secrets in no line, modes of files.
+mod secrets;
+
 /// A real process with a real socket, for the others.
 mod live;
 

@@ -270,6 +270,21 @@ fn untested_codes(sources: &[Source]) -> Vec<String> {
     missing
 }
 
+/// What a page says was tested can be found: a test, a module of tests, a
+/// fuzz target.
+fn unknown_tests(page: &Source, sources: &[Source]) -> Vec<String> {
+    let is_name = |word: &&str| {
+        word.contains('_') && word.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+    };
+    let exists = |name: &str| {
+        let (function, file) = (format!("fn {name}("), format!("/{name}.rs"));
+        sources.iter().any(|s| s.path.ends_with(&file) || s.tests().contains(&function))
+    };
+    let words = page.text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let unknown = words.filter(is_name).filter(|name| !exists(name));
+    unknown.map(|name| format!("{}: there is no test {name}", page.path)).collect()
+}
+
 fn read_tree(root: &Path, under: &str, into: &mut Vec<Source>) {
     let skipped = ["node_modules", "target", "corpus", "artifacts"];
     let Ok(entries) = fs::read_dir(root.join(under)) else { return };
@@ -315,6 +330,9 @@ fn the_source_is_tidy() {
         }
         if source.path == "Cargo.toml" {
             findings.extend(has_reasons(&source.text));
+        }
+        if ["docs/threat-model.md", "docs/fuzzing.md"].contains(&source.path.as_str()) {
+            findings.extend(unknown_tests(source, &sources));
         }
     }
     findings.extend(untested_codes(&sources));
@@ -362,6 +380,19 @@ fn every_check_can_fail() {
         let found = check(&Source::new(path, text));
         assert_eq!(found.len(), *expected, "case {number}: {path}: {text}: {found:?}");
     }
+}
+
+#[test]
+fn tests_can_be_missing() {
+    let tests = || Source::new("src/key/tests.rs", "fn at_the_edge() {}");
+    let target = || Source::new("fuzz/fuzz_targets/tile_path.rs", "");
+    let page = |text: &str| Source::new("docs/fuzzing.md", text);
+    let found = |text: &str| unknown_tests(&page(text), &[tests(), target()]);
+    assert_eq!(found("`at_the_edge`, target `tile_path`, `did_web.enabled`, at_the_age"), [""; 0]);
+    assert_eq!(
+        found("| `at_the_edge`, `at_the_age` |"),
+        ["docs/fuzzing.md: there is no test at_the_age"]
+    );
 }
 
 #[test]

@@ -224,8 +224,8 @@ impl Run {
         let receipt = Receipt::parse(bytes.to_vec()).map_err(|e| e.to_string());
         let shown = receipt.and_then(|receipt| {
             let statement = SignedStatement::parse(item.bytes.to_vec());
-            let canonical = statement.map_err(|e| e.to_string())?.canonical();
-            let included = inclusion(&receipt, &canonical, &self.keys, memo);
+            let statement = statement.map_err(|e| e.to_string())?;
+            let included = inclusion(&receipt, &statement.canonical(), &self.keys, memo);
             included.map(|included| (receipt, included)).map_err(|e| e.to_string())
         });
         match shown {

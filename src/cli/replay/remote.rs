@@ -137,7 +137,7 @@ async fn entry(
         _ => return Err(reply.problem().into()),
     };
     let canonical = match SignedStatement::parse_any_size(bytes) {
-        Ok(statement) => statement.canonical(),
+        Ok(statement) => statement.canonical().into_owned(),
         Err(e) => return Ok(Err((e.code(), e.to_string()))),
     };
     let id = StatementId::of_canonical(&canonical);

@@ -98,6 +98,8 @@ fn es256_cases() -> Vec<(&'static str, String, String, &'static str)> {
         case("s zero", KEY, R, ZERO, "no"),
         case("r is n", KEY, N, S, "no"),
         case("s is n", KEY, R, N, "no"),
+        case("r is p", KEY, p, S, "no"),
+        case("s is p", KEY, R, p, "no"),
         case("r and s one", KEY, &number(1), &number(1), "no"),
         case("r and s n - 1", KEY, &n_less, &n_less, "no"),
         case("r and s all ones", KEY, FULL, FULL, "no"),
@@ -121,6 +123,7 @@ fn es256_cases() -> Vec<(&'static str, String, String, &'static str)> {
         case("x zero", &format!("{ZERO}{y_of_zero}"), R, S, "no"),
         case("x zero as p", &format!("{p}{y_of_zero}"), R, S, "no key"),
         case("x of 31 bytes", &format!("{}{y}", &x[2..]), R, S, "no key"),
+        case("y of 33 bytes", &format!("{x}00{y}"), R, S, "no key"),
     ]
 }
 
@@ -156,9 +159,32 @@ const ED25519_CASES: &[Ed] = &[
         ["no", "no"],
     ),
     ("S zero", ED, "edge", [ED_R, ZERO], ["no", "no"]),
+    (
+        "S is the order",
+        ED,
+        "edge",
+        [ED_R, "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"],
+        ["no", "no"],
+    ),
     ("S all ones", ED, "edge", [ED_R, FULL], ["no", "no"]),
     ("without the last byte", ED, "edge", [ED_R, "00"], ["no", "no"]),
+    (
+        "a zero behind",
+        ED,
+        "edge",
+        [ED_R, "f450a00905ea1c2c63f0b0194274285329a451939266640a50aa50a60f19e50700"],
+        ["no", "no"],
+    ),
     ("nothing", ED, "edge", ["", ""], ["no", "no"]),
+    // The fast library looks for the point when it verifies, not before; so it
+    // is a key under which nothing holds.
+    (
+        "no point has this y",
+        "0200000000000000000000000000000000000000000000000000000000000000",
+        "edge",
+        [ED_R, ED_S],
+        ["no", "no key"],
+    ),
     // The equation holds only when multiplied by eight. RFC 8032 allows both
     // readings; both libraries take the stricter one.
     (
@@ -235,6 +261,20 @@ const ED25519_CASES: &[Ed] = &[
         [ONE, ZERO],
         ["no key", "no"],
     ),
+    (
+        "the identity as key, with minus zero",
+        "0100000000000000000000000000000000000000000000000000000000000080",
+        "edge 0",
+        [ONE, ZERO],
+        ["no key", "no"],
+    ),
+    (
+        "a key of order 2, with minus zero",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+        "edge 0",
+        [ONE, ZERO],
+        ["no key", "no"],
+    ),
     ("a key of order 4", ZERO, "edge 0", [ONE, ZERO], ["no key", "no"]),
     (
         "the other key of order 4",
@@ -304,4 +344,90 @@ fn ed25519_at_the_edge() {
         let found = [ours, theirs].map(|judge| judge(&key, message.as_bytes(), &signature));
         assert_eq!(found, *verdicts, "{name}");
     }
+}
+
+/// What a signer makes of no message at all; and one byte is not none.
+#[test]
+fn over_nothing() {
+    for algorithm in [Algorithm::Es256, Algorithm::EdDsa] {
+        let key = SigningKey::generate(algorithm).unwrap();
+        let signature = key.sign(b"").unwrap();
+        let key = match key.public().material() {
+            Material::Ed25519(bytes) => bytes.to_vec(),
+            Material::Ec { x, y, .. } => [x.as_slice(), y.as_slice()].concat(),
+            other => panic!("{other:?} was not asked for"),
+        };
+        for judge in [ours, theirs] {
+            assert_eq!(judge(&key, b"", &signature), "yes", "{algorithm:?}");
+            assert_eq!(judge(&key, b"\0", &signature), "no", "{algorithm:?}");
+        }
+    }
+}
+
+/// A SubjectPublicKeyInfo with this curve, unused bits and point.
+fn spki(curve: &str, unused: u8, point: &str) -> Vec<u8> {
+    let [curve, point] = [curve, point].map(|hex| text::from_hex(hex).unwrap());
+    let element =
+        |tag: u8, content: &[u8]| [&[tag, u8::try_from(content.len()).unwrap()], content].concat();
+    let ec_public_key = text::from_hex("06072a8648ce3d0201").unwrap();
+    let algorithm = element(0x30, &[ec_public_key, curve].concat());
+    let bits = element(3, &[&[unused], point.as_slice()].concat());
+    element(0x30, &[algorithm, bits].concat())
+}
+
+/// What a key file can say besides a point.
+#[test]
+fn p256_in_a_file() {
+    const P256: &str = "06082a8648ce3d030107";
+    let [x, y] = [&KEY[..64], &KEY[64..]];
+    let whole = format!("04{KEY}");
+    let compressed = ["02", "03"].map(|sign| format!("{sign}{x}"));
+    let hybrid = ["06", "07"].map(|sign| format!("{sign}{x}{y}"));
+    let cases = [
+        ("as it should be", P256, 0, whole.as_str(), "ok"),
+        ("the point at infinity", P256, 0, "00", "key-compressed-point"),
+        ("no point", P256, 0, "", "key-compressed-point"),
+        ("compressed, even", P256, 0, &compressed[0], "key-compressed-point"),
+        ("compressed, odd", P256, 0, &compressed[1], "key-compressed-point"),
+        ("hybrid, even", P256, 0, &hybrid[0], "key-compressed-point"),
+        ("hybrid, odd", P256, 0, &hybrid[1], "key-compressed-point"),
+        ("half a point", P256, 0, &whole[..66], "key-invalid-material"),
+        ("a point and more", P256, 0, &format!("{whole}00"), "key-invalid-material"),
+        ("bits left over", P256, 4, &whole, "key-not-pem"),
+        ("on secp256k1, it says", "06052b8104000a", 0, &whole, "key-unsupported-kind"),
+        ("on P-384, it says", "06052b81040022", 0, &whole, "key-invalid-material"),
+        ("on no curve", "", 0, &whole, "key-unsupported-kind"),
+        ("on a curve of its own", "3000", 0, &whole, "key-unsupported-kind"),
+    ];
+    for (name, curve, unused, point, expected) in cases {
+        let code = PublicKey::from_spki(&spki(curve, unused, point)).map_or_else(
+            |error| error.code(),
+            |key| if key.material().clone() == p256() { "ok" } else { "another key" },
+        );
+        assert_eq!(code, expected, "{name}");
+    }
+}
+
+fn p256() -> Material {
+    let [x, y] = [&KEY[..64], &KEY[64..]].map(|hex| text::from_hex(hex).unwrap());
+    Material::Ec { curve: Curve::P256, x, y }
+}
+
+/// One key, one name: numbers have no zeros in front, and a kind of key has
+/// its own algorithms.
+#[test]
+fn other_kinds_have_one_spelling() {
+    let modulus = [&[0xc1], [0x5a; 254].as_slice(), &[1]].concat();
+    let rsa = |n: &[u8], e: &[u8]| {
+        PublicKey::new(Material::Rsa { n: n.to_vec(), e: e.to_vec() }).map_err(|e| e.code())
+    };
+    assert!(rsa(&modulus, &[1, 0, 1]).is_ok());
+    let wrong = Err("key-invalid-material");
+    assert_eq!(rsa(&[&[0], modulus.as_slice()].concat(), &[1, 0, 1]), wrong);
+    assert_eq!(rsa(&modulus, &[0, 1, 0, 1]), wrong);
+    assert_eq!(rsa(&modulus, &[]), wrong);
+    assert_eq!(rsa(&[], &[1, 0, 1]), wrong);
+    // {1: 7, 3: -7, -1: h'00'}: an AKP key that claims ES256.
+    let akp = PublicKey::from_cose_key(&text::from_hex("a301070326204100").unwrap());
+    assert_eq!(akp.map_err(|e| e.code()), wrong);
 }

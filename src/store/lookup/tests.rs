@@ -23,7 +23,7 @@ fn a_search_that_costs_too_much_is_cut_and_goes_on() {
     let group =
         Group::new(0, [&both].into_iter().chain(others), |_| Ok::<_, Error>(false)).unwrap();
     let times = [(LeafIndex::new(0), UnixSeconds::new(1))].into_iter();
-    store.engine.fill_index(&group, times).unwrap();
+    store.engine.fill_index(group, times).unwrap();
 
     let words = vec!["even".to_owned(), "odd".to_owned()];
     let mut query = Query { words, limit: 10, ..Query::default() };

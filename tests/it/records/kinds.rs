@@ -42,7 +42,8 @@ fn every_kind_is_registered_fetched_and_proven_offline() {
         let record = report.record.expect("a record");
         assert_eq!((record.profile, record.summary.ok), (profile, Some(true)), "{record:?}");
         assert!(record.is_anchored, "{content_type}");
-        let bare = SignedStatement::parse_any_size(transparent.clone()).unwrap().canonical();
+        let bare =
+            SignedStatement::parse_any_size(transparent.clone()).unwrap().canonical().into_owned();
         assert!(!is_anchored(&bare, &world.trust), "{content_type} without its receipt");
         assert!(!is_anchored(&transparent, &other_log), "{content_type} of a log nobody trusts");
 
