@@ -284,7 +284,7 @@ fn date_back(it: &mut Exchange, keys: &Keys) {
         return;
     }
     let receipt = Receipt::parse(it.body.clone()).unwrap();
-    let canonical = SignedStatement::parse(it.sent.clone()).unwrap().canonical();
+    let canonical = SignedStatement::parse(it.sent.clone()).unwrap().canonical().into_owned();
     let own = [keys.service.public().clone()];
     let root = inclusion(&receipt, &canonical, &own, &mut Memo::default()).unwrap().root;
     let Proofs::Inclusion(proofs) = receipt.proofs() else { panic!("no inclusion") };
