@@ -72,6 +72,10 @@ table! {
         "Answered requests";
     RATE_LIMITED: "counter" "capstan_rate_limited" []
         "Requests turned away because their address asked too often";
+    TURNED_AWAY: "counter" "capstan_turned_away" []
+        "Registrations answered with 503 unread because the log had enough to do";
+    IN_WORK: "gauge" "capstan_in_work_statements" []
+        "Statements between their arrival and their answer";
     POLICY: "gauge" "capstan_policy_info" ["digest"]
         "Always 1; digest is the registration policy in force";
     BUILD: "gauge" "capstan_build_info" ["version"]
@@ -164,6 +168,8 @@ struct Inner {
     scrub_findings: Counter,
     http_requests: Family<Answer, Counter>,
     rate_limited: Counter,
+    turned_away: Counter,
+    in_work: Level,
     policy: Family<Policy, Level>,
 }
 
@@ -200,6 +206,8 @@ impl Metrics {
             scrub_findings: register(r, &SCRUB_FINDINGS, Counter::default()),
             http_requests: register(r, &HTTP_REQUESTS, Family::default()),
             rate_limited: register(r, &RATE_LIMITED, Counter::default()),
+            turned_away: register(r, &TURNED_AWAY, Counter::default()),
+            in_work: register(r, &IN_WORK, Level::default()),
             policy: register(r, &POLICY, Family::default()),
             registry,
         }))
@@ -285,6 +293,16 @@ impl Metrics {
     /// A request was turned away because its address asked too often.
     pub fn rate_limited(&self) {
         self.0.rate_limited.inc();
+    }
+
+    /// A registration was not looked at because there was enough to do.
+    pub fn turned_away(&self) {
+        self.0.turned_away.inc();
+    }
+
+    /// This many statements are in work now.
+    pub fn in_work(&self, statements: usize) {
+        self.0.in_work.set(clamped(statements));
     }
 
     /// This policy is in force from now on, and no other.

@@ -159,6 +159,15 @@ impl Reply {
         }
     }
 
+    /// The stable word for what is wrong, if the log is one of ours.
+    pub(super) fn code(&self) -> Option<String> {
+        if let Ok(problem) = Value::read(&self.body) {
+            return Some(problem.get("urn:capstan:problem")?.get("code")?.text()?.to_owned());
+        }
+        let json: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
+        Some(json.get("code")?.as_str()?.to_owned())
+    }
+
     /// `title: detail` of RFC 9290 or RFC 9457, or the bare status.
     fn problem_text(&self) -> String {
         let bare = || format!("{} answers with status {}", self.url, self.status);

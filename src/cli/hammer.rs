@@ -79,6 +79,7 @@ struct NotKept {
 }
 
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    args.stands_alone()?;
     let signers = signers::signers(&args.key_kinds()?, args.key_dir.as_deref())?;
     if let Some(path) = &args.trust_out {
         files::write_file(path, signers::trust(&signers).as_bytes())?;

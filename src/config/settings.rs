@@ -8,7 +8,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::value::{Kind, LogFormat, LogLevel, Secret, Url, Value};
-use crate::wire::limits::{BATCH_BYTES_MAX, BATCH_STATEMENTS_MAX, STATEMENT_BYTES_MAX};
+use crate::wire::limits::{
+    BATCH_BYTES_MAX, BATCH_STATEMENTS_MAX, STATEMENT_BYTES_MAX, WORK_BYTES, WORK_STATEMENTS,
+};
 
 /// One row of the table, as every source and every listing uses it.
 pub(super) struct Setting {
@@ -123,12 +125,21 @@ settings! {
         header_seconds: u64 = 10, in 1..=300;
         /// Seconds a client may take to send the body.
         body_seconds: u64 = 30, in 1..=3600;
+        /// Seconds a client may take nothing of its answer.
+        answer_seconds: u64 = 30, in 1..=3600;
         /// Connections held open at once.
         connections: usize = 12_000, in 1..=1_000_000;
         /// Most statements in one batch request.
         batch_statements: usize = BATCH_STATEMENTS_MAX, in 1..=BATCH_STATEMENTS_MAX;
         /// Largest batch request taken, in bytes.
         batch_bytes: usize = BATCH_BYTES_MAX, in 1024..=BATCH_BYTES_MAX;
+    }
+    /// What the log takes in hand at once; past these the answer is 503, unread.
+    work: Work {
+        /// Most statements between their arrival and their answer.
+        statements: usize = WORK_STATEMENTS, in 1..=1_048_576;
+        /// Most bytes of request bodies, beyond one statement for each request.
+        bytes: usize = WORK_BYTES, in BATCH_BYTES_MAX..=4_294_967_295;
     }
     /// Statements that wait for the next commit; past these the answer is 503.
     queue: Queue {

@@ -56,10 +56,12 @@ pub(super) async fn register(
     body: Body,
 ) -> Result<Response, Problem> {
     let limits = (app.options.batch_bytes, app.options.body_time);
-    let bytes = body::read(&headers, body, &[SEQUENCE], limits).await?;
+    let mut place = app.admission.place();
+    let bytes = body::read(&headers, body, &[SEQUENCE], limits, &mut place).await?;
     let limit = app.options.batch_statements;
     let statements = cbor::split_sequence(&bytes, limit)
         .map_err(|e| Problem::malformed(e.code(), format!("not a CBOR sequence: {e}")))?;
+    place.work(statements.len())?;
     let recognised: Vec<_> = statements
         .chunks(CHUNK)
         .map(|chunk| {

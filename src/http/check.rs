@@ -4,37 +4,46 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, EXPECT};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
 use super::negotiate::prefers_json;
 use super::problem::{self, Problem, RequestId};
-use super::{App, routes};
+use super::{App, body, routes};
 
-/// Rate and token, for requests that write.
+/// Token, rate and room, for requests that write. Who may not is told so from
+/// the head of the request.
 pub(super) async fn writes(State(app): State<App>, request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
     }
+    let Err(problem) = may_write(&app, &request) else { return next.run(request).await };
+    // Who asks before sending the body does not send it now.
+    if !request.headers().contains_key(EXPECT) {
+        body::discard(request.into_body());
+    }
+    problem.into_response()
+}
+
+fn may_write(app: &App, request: &Request) -> Result<(), Problem> {
     if let Some(token) = &app.options.token
         && !bearer(request.headers()).is_some_and(|given| token.is(given))
     {
-        return Problem::unauthorized().into_response();
+        return Err(Problem::unauthorized());
     }
     if let Some((per_second, burst)) = app.options.rate
-        && let Some(client) = client(&app, &request)
+        && let Some(client) = client(app, request)
         && let Err(seconds) = app.client_rate.take(client, f64::from(per_second), burst)
     {
         app.service.metrics().rate_limited();
         let detail = format!("Only {per_second} requests per second are allowed.");
         let status = StatusCode::TOO_MANY_REQUESTS;
-        return Problem::new(status, "too-many-requests", "Too Many Requests", detail)
-            .retry_after(seconds)
-            .into_response();
+        let problem = Problem::new(status, "too-many-requests", "Too Many Requests", detail);
+        return Err(problem.retry_after(seconds));
     }
-    next.run(request).await
+    Ok(app.admission.room()?)
 }
 
 /// The token of an Authorization header.

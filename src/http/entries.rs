@@ -44,7 +44,9 @@ pub(super) async fn register(
     body: Body,
 ) -> Result<Response, Problem> {
     let limits = (BODY_BYTES_MAX, app.options.body_time);
-    let bytes = body::read(&headers, body, STATEMENT_TYPES, limits).await?;
+    let mut place = app.admission.place();
+    let bytes = body::read(&headers, body, STATEMENT_TYPES, limits, &mut place).await?;
+    place.work(1)?;
     let receipt_type = negotiate::receipt_type(&headers);
     let answer = match answer(&app, bytes).await? {
         Answer::Pending(id) => (

@@ -93,6 +93,7 @@ pub(super) async fn metrics(
         // The other numbers are still true.
         tracing::warn!(code = fault.code(), "open items could not be counted");
     }
+    app.service.metrics().in_work(app.admission.in_work());
     let body = app.service.metrics().encode();
     Ok(([(CONTENT_TYPE, Metrics::content_type())], body).into_response())
 }

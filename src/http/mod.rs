@@ -4,6 +4,7 @@
 //! translate; they decide nothing. `problem.rs` is the only place that knows
 //! status codes for errors.
 
+mod admission;
 mod batch;
 mod body;
 mod check;
@@ -13,8 +14,10 @@ mod health;
 mod keys;
 mod negotiate;
 mod openapi;
+mod patience;
 mod problem;
 mod proofs;
+mod pulse;
 mod routes;
 mod search_routes;
 mod serve;
@@ -33,6 +36,7 @@ use tower_http::cors::{Any, CorsLayer};
 
 use crate::config::{Config, Secret};
 use crate::service::{Buckets, Service};
+use admission::Admission;
 
 pub use error::Error;
 pub use openapi::document as openapi_document;
@@ -47,6 +51,8 @@ pub struct HttpOptions {
     pub body_time: Duration,
     /// How long headers may take to arrive.
     pub header_time: Duration,
+    /// How long a client may take nothing of its answer.
+    pub answer_time: Duration,
     /// Bytes of all headers together.
     pub header_bytes: usize,
     /// Connections at once.
@@ -55,6 +61,12 @@ pub struct HttpOptions {
     pub batch_statements: usize,
     /// Bytes of one batch request.
     pub batch_bytes: usize,
+    /// Bytes of one statement.
+    pub statement_bytes: usize,
+    /// Statements in work at once.
+    pub work_statements: usize,
+    /// Bytes of bodies at once, beyond one statement for each request.
+    pub work_bytes: usize,
     /// Requests per second and client, and how many at once; none is off.
     pub rate: Option<(u32, u32)>,
     /// Whether a proxy in front tells the client's address.
@@ -83,10 +95,14 @@ impl HttpOptions {
             deadline: seconds(config.limits.request_seconds),
             body_time: seconds(config.limits.body_seconds),
             header_time: seconds(config.limits.header_seconds),
+            answer_time: seconds(config.limits.answer_seconds),
             header_bytes: config.limits.header_bytes,
             connections: config.limits.connections,
             batch_statements: config.limits.batch_statements,
             batch_bytes: config.limits.batch_bytes,
+            statement_bytes: config.limits.statement_bytes,
+            work_statements: config.work.statements,
+            work_bytes: config.work.bytes,
             rate: (per_second > 0).then_some((per_second, burst)),
             trust_forwarded_for: config.rate.trust_forwarded_for,
             token: config.auth.token.clone(),
@@ -103,11 +119,23 @@ struct App {
     service: Arc<Service>,
     options: Arc<HttpOptions>,
     client_rate: Arc<Buckets<IpAddr>>,
+    admission: Arc<Admission>,
 }
 
 /// The whole surface, callable without a socket.
 pub fn app(service: Arc<Service>, options: HttpOptions) -> Router {
-    let app = App { service, options: Arc::new(options), client_rate: Arc::new(Buckets::new()) };
+    router(App::new(service, options))
+}
+
+impl App {
+    fn new(service: Arc<Service>, options: HttpOptions) -> Self {
+        let admission = Arc::new(Admission::new(&options, service.metrics().clone()));
+        let client_rate = Arc::new(Buckets::new());
+        Self { service, options: Arc::new(options), client_rate, admission }
+    }
+}
+
+fn router(app: App) -> Router {
     let cors = CorsLayer::new()
         .allow_origin(Any)
         .allow_methods([axum::http::Method::GET, axum::http::Method::HEAD]);

@@ -18,7 +18,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
-use super::{Error, HttpOptions, app};
+use super::patience::Patience;
+use super::{App, Error, HttpOptions, router};
 use crate::service::Service;
 
 /// Serves until `shutdown`; then stops accepting and lets requests finish.
@@ -28,7 +29,9 @@ pub async fn serve(
     options: HttpOptions,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Error> {
-    let router = app(service, options.clone());
+    let app = App::new(service, options.clone());
+    app.admission.watch(tokio::runtime::Handle::current())?;
+    let router = router(app);
     let room = Arc::new(Semaphore::new(options.connections));
     let graceful = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -93,7 +96,14 @@ async fn connection<S>(
         .header_read_timeout(limits.header_time)
         .max_buf_size(limits.header_bytes);
     let header_list = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
-    builder.http2().timer(TokioTimer::new()).max_header_list_size(header_list);
+    // Who does not answer a ping is gone without having said so.
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits.header_time)
+        .keep_alive_timeout(limits.header_time)
+        .max_header_list_size(header_list);
+    let stream = Patience::new(stream, (limits.header_time, limits.answer_time));
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     if let Err(error) = watcher.watch(connection.into_owned()).await {
         tracing::debug!(%peer, %error, "a connection ended early");

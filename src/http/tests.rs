@@ -2,6 +2,7 @@
 //! the writer is held, so that nothing here is a matter of luck. All other
 //! statuses are in `tests/it/api.rs`.
 
+mod full;
 mod queries;
 
 use std::pin::Pin;
@@ -23,6 +24,7 @@ use crate::wire::time::UnixSeconds;
 struct Log {
     _outside: tempfile::TempDir,
     service: Arc<Service>,
+    app: App,
     router: Router,
 }
 
@@ -31,8 +33,9 @@ impl Log {
         let (outside, service) = log_with(OPEN, Options { queue, ..options() });
         let mut options = HttpOptions::from_config(&Config::default()).unwrap();
         change(&mut options);
-        let router = app(service.clone(), options);
-        Self { _outside: outside, service, router }
+        let app = App::new(service.clone(), options);
+        let router = router(app.clone());
+        Self { _outside: outside, service, app, router }
     }
 
     async fn send(&self, method: &str, path: &str, body: Body) -> Response<Body> {

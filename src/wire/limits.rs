@@ -34,6 +34,17 @@ pub const BATCH_STATEMENTS_MAX: usize = 1024;
 /// Bytes of one batch request.
 pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// Statements a log has in work at once, by default. One that commits 500 each
+/// second answers the last of them after 4.1 s, within the default deadline of
+/// 5 s; eight clients with batches of 256 are 2048.
+pub const WORK_STATEMENTS: usize = 2048;
+
+/// Bytes of the bodies of requests in work, by default: four of the largest
+/// batches. A body is held a few times over on its way (as it came, split,
+/// parsed, canonical): some 256 MiB. Each connection may hold one statement
+/// beside that.
+pub const WORK_BYTES: usize = 4 * BATCH_BYTES_MAX;
+
 /// Receipts read from one Transparent Statement.
 pub const RECEIPTS_MAX: usize = 64;
 

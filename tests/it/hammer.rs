@@ -118,10 +118,31 @@ fn what_would_hit_somebody_else_is_not_started() {
         ("--url http://[2001:db8::1]:1 --dev", "not-loopback"),
         ("--url http://127.0.0.1:1", "usage"),
         ("--url http://127.0.0.1:1 --dev --keys x5chain", "usage"),
+        ("--url http://127.0.0.1:1 --dev --once --mix capsules,trace", "usage"),
     ];
     for (line, code) in rows {
         assert_eq!(object(dir.path(), 2, line)["code"], code, "{line}");
     }
+}
+
+/// A log that takes one statement each second from one address.
+fn slow_log(at: &Path) -> PathBuf {
+    let data = log(at, OPEN);
+    std::fs::write(data.join("capstan.toml"), "[rate]\nper_second = 1\n").unwrap();
+    data
+}
+
+#[test]
+fn what_is_pushed_back_can_be_counted_and_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&slow_log(dir.path()));
+    let line = format!("--url http://{} --dev --mix opaque --once", server.address);
+    let told = object(dir.path(), 0, &format!("{line} --count 30 --duplicates 0 --refusals 0"));
+    assert_eq!(number(&told, "/statements/requests"), 30, "none is sent again: {told}");
+    let (taken, pushed) =
+        (number(&told, "/statements/registered"), number(&told, "/statements/pushed_back"));
+    assert!(taken > 0 && pushed > 0 && taken + pushed == 30, "{told}");
+    assert_eq!(number(&told, "/statements/pushed_back_by/429 too-many-requests"), pushed);
 }
 
 #[test]

@@ -54,6 +54,9 @@ mod records;
 /// SIGKILL, SIGTERM and restored copies of a real process.
 mod crash;
 
+/// Clients that take their time.
+mod slow;
+
 /// `capstan hammer` against sound and lying logs.
 mod hammer;
 

@@ -27,6 +27,9 @@ pub(super) async fn send(
             run.counts.unfinished.more(u64::try_from(all.len()).unwrap_or(0));
             return Ok(());
         };
+        if run.plan.once && matches!(reply.status, 429 | 503) {
+            return Ok(());
+        }
         if reply.status != 200 {
             return Err(unexpected("a sequence of answers", &reply).into());
         }
@@ -39,8 +42,10 @@ pub(super) async fn send(
                     again.push(sent);
                 }
                 429 | 503 => {
-                    run.counts.pushed_back.add();
-                    again.push(sent);
+                    run.counts.pushed_back(answer.status, "in a batch", answer.took);
+                    if !run.plan.once {
+                        again.push(sent);
+                    }
                 }
                 _ => judge(run, sent, answer, (due, memo))?,
             }

@@ -35,7 +35,10 @@ pub(super) struct Counts {
     pub(super) registered: Count,
     pub(super) duplicates: Count,
     pub(super) refused: Count,
-    pub(super) pushed_back: Count,
+    /// Requests that bring statements, those that were sent again too.
+    requests: Count,
+    /// When the last of them was sent, in microseconds of the run.
+    last_sent: AtomicU64,
     pub(super) pending: Count,
     pub(super) connection_errors: Count,
     /// Under way when the time was over, and not acknowledged.
@@ -47,6 +50,10 @@ pub(super) struct Counts {
     pub(super) checkpoints_read: Count,
     pub(super) tiles_read: Count,
     by_kind: Mutex<BTreeMap<&'static str, u64>>,
+    /// By status and code.
+    pushes: Mutex<BTreeMap<String, u64>>,
+    /// From sending to being sent away.
+    turned_away: Mutex<Histogram>,
     /// From sending to the answer that acknowledges, without earlier tries.
     answers: Mutex<Histogram>,
     /// From the moment it was due to the verified receipt.
@@ -59,7 +66,11 @@ pub(super) struct Counted {
     registered: u64,
     duplicates: u64,
     refused: u64,
+    requests: u64,
+    requests_per_second: f64,
     pushed_back: u64,
+    pushed_back_by: BTreeMap<String, u64>,
+    pushed_back_ms: Quantiles,
     pending: u64,
     connection_errors: u64,
     unfinished: u64,
@@ -86,6 +97,28 @@ impl Counts {
         *lock(&self.by_kind).entry(kind).or_default() += 1;
     }
 
+    /// A request was sent, so long after the start.
+    pub(super) fn sent(&self, after: Duration) {
+        self.requests.add();
+        let micros = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
+        self.last_sent.fetch_max(micros, Ordering::Relaxed);
+    }
+
+    /// The log had no time.
+    pub(super) fn pushed_back(&self, status: u16, code: &str, took: Duration) {
+        *lock(&self.pushes).entry(format!("{status} {code}")).or_default() += 1;
+        lock(&self.turned_away).record(took);
+    }
+
+    /// How long requests were sent; the last answers come later.
+    fn sending(&self) -> Duration {
+        Duration::from_micros(self.last_sent.load(Ordering::Relaxed))
+    }
+
+    fn pushes(&self) -> u64 {
+        lock(&self.pushes).values().sum()
+    }
+
     pub(super) fn took(&self, answer: Duration, whole: Duration) {
         lock(&self.answers).record(answer);
         lock(&self.whole).record(whole);
@@ -94,9 +127,7 @@ impl Counts {
     /// Acknowledged statements for each second; duplicates are answered by
     /// the log too, and counted.
     pub(super) fn per_second(&self, elapsed: Duration) -> f64 {
-        let all = self.registered.get() + self.duplicates.get();
-        let all = u32::try_from(all).unwrap_or(u32::MAX);
-        f64::from(all) / elapsed.as_secs_f64().max(1e-9)
+        rate(self.registered.get() + self.duplicates.get(), elapsed)
     }
 
     pub(super) fn told(&self, elapsed: Duration) -> Counted {
@@ -104,7 +135,11 @@ impl Counts {
             registered: self.registered.get(),
             duplicates: self.duplicates.get(),
             refused: self.refused.get(),
-            pushed_back: self.pushed_back.get(),
+            requests: self.requests.get(),
+            requests_per_second: rate(self.requests.get(), self.sending()),
+            pushed_back: self.pushes(),
+            pushed_back_by: lock(&self.pushes).clone(),
+            pushed_back_ms: lock(&self.turned_away).quantiles(),
             pending: self.pending.get(),
             connection_errors: self.connection_errors.get(),
             unfinished: self.unfinished.get(),
@@ -121,6 +156,10 @@ impl Counts {
             },
         }
     }
+}
+
+fn rate(count: u64, elapsed: Duration) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / elapsed.as_secs_f64().max(1e-9)
 }
 
 impl Counted {
@@ -141,6 +180,9 @@ impl Counted {
         );
         text += &row("answer", &self.answer_ms);
         text += &row("whole", &self.whole_ms);
+        if self.pushed_back > 0 {
+            text += &row("no time", &self.pushed_back_ms);
+        }
         text += &format!(
             "  {} pushed back, {} pending, {} connection errors, {} unfinished\n",
             self.pushed_back, self.pending, self.connection_errors, self.unfinished

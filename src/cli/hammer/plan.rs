@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::Url;
 
-use super::mix::Mix;
+use super::mix::{Kind, Mix};
 use super::signers::KeyKind;
 use crate::cli::Stop;
 
@@ -56,6 +56,9 @@ pub(in crate::cli) struct Args {
     /// Readers that compare what the log shows
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=256))]
     pub(super) readers: u64,
+    /// Send each statement once, when it is due; what is pushed back is counted and not sent again
+    #[arg(long)]
+    pub(super) once: bool,
     /// Sign all statements before the clock starts; needs --count
     #[arg(long, requires = "count")]
     pub(super) pre_signed: bool,
@@ -102,6 +105,7 @@ pub(super) struct Plan {
     pub(super) refusals: u32,
     pub(super) seed: u64,
     pub(super) plain: bool,
+    pub(super) once: bool,
     pub(super) patience: Duration,
 }
 
@@ -121,7 +125,21 @@ impl Args {
             refusals: self.refusals.unwrap_or(often),
             seed: self.seed.unwrap_or_else(nanos),
             plain: self.plain,
+            once: self.once,
             patience: Duration::from_secs(self.patience),
+        }
+    }
+
+    /// What is sent once may be missing when the next one builds on it.
+    pub(super) fn stands_alone(&self) -> Result<(), Stop> {
+        let chained = [Kind::Pacr, Kind::Trace].into_iter().find(|kind| self.mix.has(*kind));
+        match chained.filter(|_| self.once && !self.plain) {
+            None => Ok(()),
+            Some(kind) => {
+                let what =
+                    format!("with --once, {} would build on what was sent away", kind.name());
+                Err(Stop::failed("usage", what).next("--mix capsules=4,pca=1"))
+            }
         }
     }
 

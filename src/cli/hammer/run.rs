@@ -142,8 +142,8 @@ impl Run {
     }
 
     /// Asks until the log answers: what it pushes back comes again after the
-    /// time it names, and a broken connection is tried anew for as long as
-    /// our patience lasts. With the answer: when this try began.
+    /// time it names, if it may, and a broken connection is tried anew for as
+    /// long as our patience lasts. With the answer: when this try began.
     pub(super) async fn ask(
         &self,
         url: &Url,
@@ -156,11 +156,17 @@ impl Run {
                 return Ok(None);
             }
             let began = Instant::now();
+            if ask.body.is_some() {
+                self.counts.sent(self.started.elapsed());
+            }
             let tried = self.client.exchange((method.clone(), url.clone()), ask.accept, ask.body);
             match tried.await {
                 Ok(reply) if matches!(reply.status, 429 | 503) => {
                     self.heard();
-                    self.counts.pushed_back.add();
+                    self.pushed_back(&reply, began.elapsed())?;
+                    if self.plan.once && ask.body.is_some() {
+                        return Ok(Some((reply, began)));
+                    }
                     pushes += 1;
                     if pushes > PUSHES_MAX {
                         return Err(reply.problem().into());
@@ -184,6 +190,17 @@ impl Run {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// A log of ours that has no time says why, and when it will have some.
+    fn pushed_back(&self, reply: &Reply, took: Duration) -> Result<(), Broken> {
+        let code = reply.code();
+        self.counts.pushed_back(reply.status, code.as_deref().unwrap_or("without a code"), took);
+        if self.plan.plain || code.is_some() && reply.retry_after.is_some() {
+            return Ok(());
+        }
+        let what = format!("{} answers {} without Retry-After and code", reply.url, reply.status);
+        Err(Broken::new(Promise::Answers, what).with("answer.bin", &reply.body))
     }
 
     /// A question that is not given up.

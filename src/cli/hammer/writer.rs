@@ -107,6 +107,7 @@ pub(super) async fn write(run: Arc<Run>, mut source: Source) -> anyhow::Result<(
         }
         for sent in all {
             match post(&run, &sent.item).await? {
+                Some(answer) if run.plan.once && matches!(answer.status, 429 | 503) => {}
                 Some(answer) => judge(&run, sent, answer, (due, &mut memo))?,
                 None => run.counts.unfinished.add(),
             }

@@ -153,6 +153,13 @@ const ROWS: &[Row] = &[
         evidence: &["statement.cose", "answer.bin"],
         lie: |_| after(5, status(is_receipt, 500)),
     },
+    // Whoever sends people away tells them why and for how long.
+    Row {
+        promises: &["answers-as-specified"],
+        flags: "",
+        evidence: &["statement.cose", "answer.bin"],
+        lie: |_| after(5, status(is_receipt, 503)),
+    },
     Row {
         promises: &["refuses-what-is-not-sound"],
         flags: "",

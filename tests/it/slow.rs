@@ -1,0 +1,95 @@
+//! Clients that take their time, on real sockets.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use capstan::key::Algorithm;
+use capstan::service;
+
+use crate::live::Server;
+
+const OPEN: &str = include_str!("../../policy/open.toml");
+
+/// A log with these settings; the directory goes with it.
+fn log(settings: &str) -> (tempfile::TempDir, Server) {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    service::init(&data, "slow.invalid", OPEN, Algorithm::Es256).unwrap();
+    std::fs::write(data.join("capstan.toml"), settings).unwrap();
+    let server = Server::start(&data);
+    (dir, server)
+}
+
+/// Up to the end of one answer.
+fn answer(stream: &mut TcpStream) -> String {
+    let (mut head, mut byte) = (String::new(), [0]);
+    while !head.ends_with("\r\n\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        head.push(char::from(byte[0]));
+    }
+    let lower = head.to_ascii_lowercase();
+    let length = lower.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut body).unwrap();
+    head
+}
+
+#[test]
+fn who_does_not_finish_the_head_is_let_go() {
+    let (_dir, server) = log("[limits]\nheader_seconds = 1\n");
+    let heads = ["", "P", "PRI * HTTP/2.0", "GET / HTTP/1.1\r\nhost: x\r\nx-header"];
+    let streams = heads.map(|head| {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    });
+    for (head, mut stream) in heads.iter().zip(streams) {
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut rest = Vec::new();
+        match stream.read_to_end(&mut rest) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{head:?}"),
+        }
+        assert!(!rest.starts_with(b"HTTP/1.1 2"), "{head:?}");
+    }
+}
+
+/// It asks for far more than the system keeps for it, and reads none of it.
+#[test]
+fn who_does_not_read_the_answer_is_let_go() {
+    let (_dir, server) = log("[limits]\nanswer_seconds = 1\n");
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+    let request = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
+    stream.write_all(request.repeat(2000).as_bytes()).unwrap();
+    for _ in 0..1200 {
+        if let Err(error) = stream.write_all(b"G") {
+            let gone = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset];
+            assert!(gone.contains(&error.kind()), "{error}");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("the connection is still open");
+}
+
+/// Who is sent away hears it before sending the body, and can go on with the
+/// same connection.
+#[test]
+fn the_answer_does_not_wait_for_a_body_nobody_reads() {
+    let (_dir, server) = log("[auth]\ntoken = \"secret\"\n");
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let head = "POST /entries HTTP/1.1\r\nhost: x\r\ncontent-type: application/cose\r\n";
+    stream.write_all(format!("{head}content-length: 300000\r\n\r\n").as_bytes()).unwrap();
+    assert!(answer(&mut stream).starts_with("HTTP/1.1 401"));
+    stream.write_all(&[0; 300_000]).unwrap();
+    stream.write_all(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    assert!(answer(&mut stream).starts_with("HTTP/1.1 200"));
+
+    // A client that asks first is not told to go on.
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let expect = format!("{head}expect: 100-continue\r\ncontent-length: 300000\r\n\r\n");
+    stream.write_all(expect.as_bytes()).unwrap();
+    assert!(answer(&mut stream).starts_with("HTTP/1.1 401"));
+}
