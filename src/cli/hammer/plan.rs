@@ -56,7 +56,7 @@ pub(in crate::cli) struct Args {
     /// Readers that compare what the log shows
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=256))]
     pub(super) readers: u64,
-    /// Send each statement once, when it is due; what is pushed back is counted and not sent again
+    /// Send each statement once, when it is due; leave what is pushed back
     #[arg(long)]
     pub(super) once: bool,
     /// Sign all statements before the clock starts; needs --count
@@ -68,7 +68,7 @@ pub(in crate::cli) struct Args {
     /// Write the trust file the log must have; without --url, do only that
     #[arg(long, value_name = "FILE", requires = "key_dir")]
     pub(super) trust_out: Option<PathBuf>,
-    /// The log takes keys nobody vouches for (policy/open.toml): make new ones
+    /// Make new keys; the log takes any (policy/open.toml)
     #[arg(long, conflicts_with = "key_dir")]
     pub(super) dev: bool,
     /// Repeats the choices of an earlier run

@@ -157,7 +157,7 @@ const ROWS: &[Row] = &[
     Row {
         promises: &["answers-as-specified"],
         flags: "",
-        evidence: &["statement.cose", "answer.bin"],
+        evidence: &["answer.bin"],
         lie: |_| after(5, status(is_receipt, 503)),
     },
     Row {
