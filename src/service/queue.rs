@@ -82,16 +82,16 @@ pub(super) struct Basis {
     pub(super) terms: Terms,
 }
 
-/// Boxed wherever it goes: a batch of a thousand would be a megabyte to move.
 struct Item {
     admitted: Arc<Admitted>,
-    basis: Basis,
+    /// Boxed: a batch of a thousand would be a megabyte to move.
+    basis: Box<Basis>,
     answer: oneshot::Sender<Answer>,
 }
 
 /// What travels to the writer: a statement, or work on the log itself.
 enum Message {
-    Statement(Box<Item>),
+    Statement(Item),
     Work(Box<dyn FnOnce(&mut Writer) + Send>),
 }
 
@@ -151,10 +151,10 @@ impl Queue {
         }
         let sender = self.sender();
         let sender = sender.as_ref().ok_or(Fault::ShuttingDown)?;
-        let item = Item { admitted: admitted.clone(), basis, answer };
+        let item = Item { admitted: admitted.clone(), basis: Box::new(basis), answer };
         self.waiting.bytes.fetch_add(size, Ordering::Relaxed);
         let first_copy = self.waiting.ids().insert(id);
-        match sender.try_send(Message::Statement(Box::new(item))) {
+        match sender.try_send(Message::Statement(item)) {
             Ok(()) => Ok(Ticket { admitted, answer: ticket }),
             Err(e) => {
                 self.waiting.bytes.fetch_sub(size, Ordering::Relaxed);
@@ -259,7 +259,7 @@ impl Thread {
 
     /// One batch. An error here means that we no longer know what is on the
     /// disk: the process ends, and the next start finds out.
-    fn commit(&mut self, batch: Vec<Box<Item>>) {
+    fn commit(&mut self, batch: Vec<Item>) {
         if batch.is_empty() {
             return;
         }
@@ -291,9 +291,9 @@ impl Thread {
     /// statement of this batch, says something new about what they name.
     fn sort_out(
         &self,
-        batch: Vec<Box<Item>>,
+        batch: Vec<Item>,
         epoch: u64,
-    ) -> Result<(Vec<Box<Item>>, Vec<Box<Item>>), store::Error> {
+    ) -> Result<(Vec<Item>, Vec<Item>), store::Error> {
         let (mut current, mut stale) = (Vec::with_capacity(batch.len()), Vec::new());
         let mut told: HashSet<Term> = HashSet::new();
         for item in batch {
@@ -308,7 +308,7 @@ impl Thread {
     }
 
     fn learns(&self, item: &Item, told: &HashSet<Term>) -> Result<bool, store::Error> {
-        let Basis { size, facts, summary, .. } = &item.basis;
+        let Basis { size, facts, summary, .. } = &*item.basis;
         let (store, recent) = (&self.writer.store, &self.writer.recent);
         let mut may_differ = false;
         let statement = item.admitted.statement();
@@ -322,7 +322,7 @@ impl Thread {
         Ok(may_differ && store.facts(issuer, summary, &statement.id())? != *facts)
     }
 
-    fn forget<'a>(&self, items: impl Iterator<Item = &'a Box<Item>>) {
+    fn forget<'a>(&self, items: impl Iterator<Item = &'a Item>) {
         let mut ids = self.waiting.ids();
         for item in items {
             let statement = item.admitted.statement();
