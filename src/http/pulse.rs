@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 /// Between two beats. Far below any deadline, and few enough to cost nothing.
-const REST: Duration = Duration::from_millis(20);
+const REST: Duration = Duration::from_millis(50);
 /// No beat is under way.
 const RESTING: u64 = 0;
 /// Requests that the runtime must have taken on while a beat waited. With
