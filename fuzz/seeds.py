@@ -210,6 +210,23 @@ PATTERNS += [(b"\x99\x0f\xff", b"\x00", b""), (b"\x81" * 9 + b"\x99\x0f\xf0", b"
 PATTERNS += [(b"", b"a=0\n[b]\n", b""), (b'{"steps":[', b"0,", b'0],"constraints":[0]}')]
 PATTERNS += [(b"\xd2\x84\x59\x0f\xf3\xb9\x0f\xff", b"\x00", b"")]
 
+
+def question(line, *headers, body=b""):
+    """An input of `query`: a request as text."""
+    return "\n".join([line, *headers, "", ""]).encode() + body
+
+
+TOKEN = "Authorization: Bearer sesame"
+BROWSER = "Accept: text/html, application/problem+json;q=0.9, application/cbor;q=0.812, */*;q=0.1"
+ENTRY, CAUSAL = "/entries/{id}", "/api/v1/lineages/" + NODE[:16].hex().upper()
+FILTERS = "issuer=https%3A%2F%2Fagent.example&operator=acme&since=2026-01-01T00:00:00Z&until=2030-01-01T00:00:00%2B01:00"
+READS = ["/", "/policy", "/health", "/openapi.json", "/checkpoint", "/checkpoint/key", "/.well-known/scitt-keys"]
+READS += ["/.well-known/scitt-keys/{kid}", ENTRY, ENTRY + "/statement", ENTRY + "?api-version=2026-03-26"]
+READS += ["/entries/1.2", "/entries/1.18446744073709551616", "/tile/0/000.p/5", "/tile/entries/000.p/5"]
+READS += ["/consistency?from=2&to=5", "/api/v1/statements?limit=2&cursor=4&any=acme&any=order-7", "/api/v1/statements/{id}"]
+READS += ["/api/v1/statements?" + FILTERS, "/api/v1/open-items?" + FILTERS, "/api/v1/stories/order-7"]
+READS += ["/api/v1/bundles/{id}", CAUSAL, CAUSAL + "/prov", f"{CAUSAL}/to/{KID[:16].hex().upper()}"]
+
 SEEDS = {
     "capsule": [identified(capsule), compact(capsule).encode(), identified({"domain": "é", "x": [1.5, None]})],
     "did": [
@@ -251,6 +268,18 @@ SEEDS = {
         b'{"now":"2026-04-10T12:00:00Z","brs_score":1e0,"brs_threshold":2,"ood":false,"merkle_proofs":[]}',
     ],
     "policy": [(HERE.parent / "policy" / f"{name}.toml").read_bytes() for name in ("issuers", "open")],
+    "query": [question("GET " + path) for path in READS]
+    + [
+        question("HEAD /entries/1.0", "Accept: application/scitt-receipt+cose;q=1, application/cose;q=0.5"),
+        question("GET /entries/zz", BROWSER),
+        question("GET /metrics", TOKEN),
+        question("OPTIONS /entries", "Origin: https://a.example", "Access-Control-Request-Method: POST"),
+        question("POST /entries", TOKEN, "Content-Type: application/cose; x=1", body=statement),
+        question("POST /entries?api-version=2026-03-26", TOKEN, BROWSER, "X-Forwarded-For: ::1, 10.0.0.1", body=b"0"),
+        question("POST /entries/batch", TOKEN, "Content-Type: application/cbor-seq", body=statement + cbor(0)),
+        question("POST /entries", "Authorization: Basic c2VzYW1l"),
+        question("DELETE /entries/1.0", TOKEN),
+    ],
     "trace": [trace({"policy_id": "p", "result": "allow"}, {"policy_id": "q", "result": 1.5, "x": ["é", None]})],
     "trust": [
         b'[[issuer]]\nname = "https://agent.example"\nkeys = []\nuntil = 2026-01-01T00:00:00Z\n',

@@ -1,6 +1,8 @@
 //! What operators and machines ask: is it well, what does it count, by which
 //! rules does it work.
 
+use std::sync::LazyLock;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -28,9 +30,10 @@ pub(super) async fn index(State(app): State<App>) -> Json<Value> {
     }))
 }
 
-/// `GET /openapi.json`
-pub(super) async fn api() -> Json<Value> {
-    Json(openapi::document())
+/// `GET /openapi.json`: made once, it takes longer than most answers.
+pub(super) async fn api() -> Response {
+    static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
+    ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
 }
 
 /// `GET /health/live`: the process answers.

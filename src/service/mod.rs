@@ -69,6 +69,7 @@ pub use refusals::{Refused, refusals};
 pub use register::{Candidate, Entry, Prepared, Recognised, Registered};
 pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
 pub use scrub::{Step, keep_scrubbing};
+#[cfg(feature = "cli")]
 pub(crate) use telling::summary_json;
 pub use writer::{Error as CommitError, Writer};
 
