@@ -4,11 +4,11 @@
 //! a lone statement waits for nobody and a flood fills batches.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use tokio::sync::{mpsc, oneshot};
+use foldhash::fast::RandomState;
+use tokio::sync::oneshot;
 
 use super::error::chain;
 use super::{Fault, Shared, Snapshot, Writer, control, now, writer};
@@ -108,35 +108,83 @@ pub struct QueueLimits {
 
 /// The sending side.
 pub(super) struct Queue {
-    sender: Mutex<Option<mpsc::Sender<Message>>>,
     waiting: Arc<Waiting>,
     limits: QueueLimits,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What is between the two sides.
+/// What is between the two sides. One lock, held for moments: a worker that
+/// sleeps over it is a core that verifies nothing.
 #[derive(Default)]
 struct Waiting {
-    bytes: AtomicUsize,
-    ids: Mutex<HashSet<StatementId>>,
+    line: Mutex<Line>,
+    /// Told when the writer waits and something has come.
+    something: Condvar,
+}
+
+#[derive(Default)]
+struct Line {
+    messages: Vec<Message>,
+    statements: usize,
+    /// Statements until they are committed, their bytes and their names.
+    bytes: usize,
+    ids: HashSet<StatementId, RandomState>,
+    is_writer_waiting: bool,
+    is_closed: bool,
 }
 
 impl Waiting {
-    fn ids(&self) -> MutexGuard<'_, HashSet<StatementId>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, mut line: MutexGuard<'_, Line>, message: Message) {
+        line.messages.push(message);
+        let is_awaited = std::mem::take(&mut line.is_writer_waiting);
+        drop(line);
+        if is_awaited {
+            self.something.notify_one();
+        }
+    }
+
+    /// Waits for something; false when nothing will come any more.
+    fn wait(&self) -> bool {
+        let mut line = self.line();
+        while line.messages.is_empty() && !line.is_closed {
+            line.is_writer_waiting = true;
+            line = self.something.wait(line).unwrap_or_else(PoisonError::into_inner);
+        }
+        !line.messages.is_empty()
+    }
+
+    /// Moves what has come, at most so much, into an empty vector.
+    fn take(&self, most: usize, into: &mut Vec<Message>) {
+        let mut line = self.line();
+        if line.messages.len() <= most {
+            std::mem::swap(&mut line.messages, into);
+        } else {
+            into.extend(line.messages.drain(..most));
+        }
+        let statements = into.iter().filter(|m| matches!(m, Message::Statement(_))).count();
+        line.statements -= statements;
     }
 }
 
 impl Queue {
     /// Starts the writer on a thread of its own.
     pub(super) fn start(writer: Writer, limits: QueueLimits, metrics: Metrics) -> Self {
-        let (sender, receiver) = mpsc::channel(limits.statements);
         let waiting = Arc::new(Waiting::default());
         let shared = writer.shared.clone();
-        let thread = Thread { writer, shared, receiver, waiting: waiting.clone(), limits, metrics };
-        let handle =
-            std::thread::Builder::new().name("writer".to_owned()).spawn(move || thread.run());
-        Self { sender: Mutex::new(Some(sender)), waiting, limits, writer: Mutex::new(handle.ok()) }
+        let thread = Thread { writer, shared, waiting: waiting.clone(), limits, metrics };
+        let handle = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
+            // What a panic left behind is as unknown as what a failed sync did.
+            let run = std::panic::AssertUnwindSafe(|| thread.run());
+            if std::panic::catch_unwind(run).is_err() {
+                tracing::error!("the writer panicked; stopping");
+                std::process::abort();
+            }
+        });
+        Self { waiting, limits, writer: Mutex::new(handle.ok()) }
     }
 
     /// Puts a statement in the queue, unless it is full.
@@ -145,28 +193,21 @@ impl Queue {
         let (answer, ticket) = oneshot::channel();
         let id = admitted.statement().id();
         let size = admitted.statement().canonical().len();
-        let busy = || Fault::Busy { waiting: self.waiting.ids().len() };
-        if self.waiting.bytes.load(Ordering::Relaxed) + size > self.limits.bytes {
-            return Err(busy());
-        }
-        let sender = self.sender();
-        let sender = sender.as_ref().ok_or(Fault::ShuttingDown)?;
         let item = Item { admitted: admitted.clone(), basis: Box::new(basis), answer };
-        self.waiting.bytes.fetch_add(size, Ordering::Relaxed);
-        let first_copy = self.waiting.ids().insert(id);
-        match sender.try_send(Message::Statement(item)) {
-            Ok(()) => Ok(Ticket { admitted, answer: ticket }),
-            Err(e) => {
-                self.waiting.bytes.fetch_sub(size, Ordering::Relaxed);
-                if first_copy {
-                    self.waiting.ids().remove(&id);
-                }
-                Err(match e {
-                    mpsc::error::TrySendError::Full(_) => busy(),
-                    mpsc::error::TrySendError::Closed(_) => Fault::ShuttingDown,
-                })
-            }
+        let mut line = self.waiting.line();
+        if line.is_closed {
+            return Err(Fault::ShuttingDown);
         }
+        let is_full =
+            line.statements >= self.limits.statements || line.bytes + size > self.limits.bytes;
+        if is_full {
+            return Err(Fault::Busy { waiting: line.ids.len() });
+        }
+        line.statements += 1;
+        line.bytes += size;
+        line.ids.insert(id);
+        self.waiting.send(line, Message::Statement(item));
+        Ok(Ticket { admitted, answer: ticket })
     }
 
     /// Lets the writer do something between two batches.
@@ -178,19 +219,25 @@ impl Queue {
         let work = Box::new(move |writer: &mut Writer| {
             let _gone = answer.send(work(writer));
         });
-        let sender = self.sender().clone().ok_or(control::Error::ShuttingDown)?;
-        sender.send(Message::Work(work)).await.map_err(|_| control::Error::ShuttingDown)?;
+        {
+            let line = self.waiting.line();
+            if line.is_closed {
+                return Err(control::Error::ShuttingDown);
+            }
+            self.waiting.send(line, Message::Work(work));
+        }
         done.await.map_err(|_| control::Error::ShuttingDown)?
     }
 
     /// Whether a statement waits for its commit.
     pub(super) fn holds(&self, id: &StatementId) -> bool {
-        self.waiting.ids().contains(id)
+        self.waiting.line().ids.contains(id)
     }
 
     /// Takes nothing more, and returns when everything taken is committed.
     pub(super) fn drain(&self) {
-        drop(self.sender().take());
+        self.waiting.line().is_closed = true;
+        self.waiting.something.notify_one();
         let handle = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(handle) = handle
             && handle.join().is_err()
@@ -198,9 +245,12 @@ impl Queue {
             tracing::error!("the writer ended in a panic");
         }
     }
+}
 
-    fn sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Message>>> {
-        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+/// Who lets go of a log has let go of its files, too.
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.drain();
     }
 }
 
@@ -225,7 +275,6 @@ const THRONG: usize = 192;
 struct Thread {
     writer: Writer,
     shared: Arc<Shared>,
-    receiver: mpsc::Receiver<Message>,
     waiting: Arc<Waiting>,
     limits: QueueLimits,
     metrics: Metrics,
@@ -233,23 +282,20 @@ struct Thread {
 
 impl Thread {
     fn run(mut self) {
-        let mut last = 0;
-        while let Some(first) = self.receiver.blocking_recv() {
+        let (mut last, mut messages) = (0, Vec::new());
+        while self.waiting.wait() {
             if let Some(time) = linger(last) {
                 std::thread::sleep(time);
             }
-            let mut batch = Vec::new();
-            let mut next = Some(first);
-            while let Some(message) = next.take() {
+            self.waiting.take(self.limits.batch, &mut messages);
+            let mut batch = Vec::with_capacity(messages.len());
+            for message in messages.drain(..) {
                 match message {
                     Message::Statement(item) => batch.push(item),
                     Message::Work(work) => {
                         self.commit(std::mem::take(&mut batch));
                         work(&mut self.writer);
                     }
-                }
-                if batch.len() < self.limits.batch {
-                    next = self.receiver.try_recv().ok();
                 }
             }
             last = batch.len();
@@ -295,7 +341,7 @@ impl Thread {
         epoch: u64,
     ) -> Result<(Vec<Item>, Vec<Item>), store::Error> {
         let (mut current, mut stale) = (Vec::with_capacity(batch.len()), Vec::new());
-        let mut told: HashSet<Term> = HashSet::new();
+        let mut told: HashSet<Term, RandomState> = HashSet::default();
         for item in batch {
             if item.basis.epoch != epoch || self.learns(&item, &told)? {
                 stale.push(item);
@@ -307,7 +353,7 @@ impl Thread {
         Ok((current, stale))
     }
 
-    fn learns(&self, item: &Item, told: &HashSet<Term>) -> Result<bool, store::Error> {
+    fn learns(&self, item: &Item, told: &HashSet<Term, RandomState>) -> Result<bool, store::Error> {
         let Basis { size, facts, summary, .. } = &*item.basis;
         let (store, recent) = (&self.writer.store, &self.writer.recent);
         let mut may_differ = false;
@@ -323,13 +369,13 @@ impl Thread {
     }
 
     fn forget<'a>(&self, items: impl Iterator<Item = &'a Item>) {
-        let mut ids = self.waiting.ids();
+        let mut line = self.waiting.line();
         for item in items {
             let statement = item.admitted.statement();
-            ids.remove(&statement.id());
-            self.waiting.bytes.fetch_sub(statement.canonical().len(), Ordering::Relaxed);
+            line.ids.remove(&statement.id());
+            line.bytes -= statement.canonical().len();
         }
-        self.metrics.queued(ids.len(), self.waiting.bytes.load(Ordering::Relaxed));
+        self.metrics.queued(line.ids.len(), line.bytes);
     }
 }
 

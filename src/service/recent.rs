@@ -6,6 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
+
 use crate::envelope::StatementId;
 use crate::log::TreeSize;
 use crate::store::{Term, Terms};
@@ -24,16 +26,16 @@ pub(super) struct Recent {
 
 struct Generation {
     since: TreeSize,
-    ids: HashSet<StatementId>,
+    ids: HashSet<StatementId, RandomState>,
     /// With the size of the tree that last came to have it.
-    told: HashMap<Term, TreeSize>,
+    told: HashMap<Term, TreeSize, RandomState>,
 }
 
 impl Generation {
     fn from(since: TreeSize) -> Self {
         // Room for all of it: growing step by step costs twice the memory.
-        let ids = HashSet::with_capacity(GENERATION_ROOM);
-        Self { since, ids, told: HashMap::new() }
+        let ids = HashSet::with_capacity_and_hasher(GENERATION_ROOM, RandomState::default());
+        Self { since, ids, told: HashMap::default() }
     }
 }
 

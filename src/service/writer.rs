@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::queue::Placed;
 use super::recent::Recent;
 use super::{Identity, Rules, Shared, Snapshot};
@@ -56,7 +58,8 @@ impl Writer {
         now: UnixSeconds,
     ) -> Result<Vec<Placed>, Error> {
         let mut fresh: Vec<Indexed<'_>> = Vec::new();
-        let mut places: HashMap<StatementId, Place> = HashMap::with_capacity(statements.len());
+        let mut places: HashMap<StatementId, Place, RandomState> =
+            HashMap::with_capacity_and_hasher(statements.len(), RandomState::default());
         for (indexed @ (statement, _), size) in statements {
             let Entry::Vacant(place) = places.entry(statement.id()) else { continue };
             let may_be_old = self.recent.may_hold(&statement.id(), *size);
