@@ -30,16 +30,23 @@ use crate::key::KeyId;
 
 const FORMAT: &str = "capstan 1\n";
 
-/// A child that its parent has just forked holds the parent's lock until it
-/// runs its own program, and a process that ends takes a moment to let go.
+/// A process that ends takes a moment to let go of its lock.
 const LOCK_TRIES: u32 = 25;
 const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// A data directory this process has to itself.
 pub struct DataDir {
     path: PathBuf,
-    /// Held for its lock; released by the operating system with the process.
-    _lock: File,
+    lock: File,
+}
+
+/// The lock is given back by word, not only by closing the file: a child that
+/// another thread has just forked would hold the file until it runs its own
+/// program. A process that is killed gives it back by ending.
+impl Drop for DataDir {
+    fn drop(&mut self) {
+        let _closed_anyway = flock(&self.lock, FlockOperation::Unlock);
+    }
 }
 
 impl DataDir {
@@ -77,7 +84,7 @@ impl DataDir {
         if !taken {
             return Err(Error::Locked { path: path.to_owned() });
         }
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), lock })
     }
 
     /// The directory.

@@ -37,8 +37,9 @@ pub use lookup::{Page, Query, fact_terms};
 
 /// An open log: the engine, and the head it was left at.
 pub struct Store {
-    dir: DataDir,
     engine: Engine,
+    /// Let go of after the engine: whoever finds the directory free can open it.
+    dir: DataDir,
 }
 
 /// A statement as it lies in the log.
