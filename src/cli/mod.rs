@@ -48,6 +48,8 @@ use clap::{Parser, Subcommand};
 use output::Out;
 use stop::{Answer, Stop, broken_store};
 
+use crate::store;
+
 const EXIT_CODES: &str = "Exit codes: 0 yes, 1 no, 2 could not answer, 3 cannot tell.";
 
 /// A self-hosted SCITT transparency log for what AI agents did.
@@ -151,6 +153,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return output::usage(&error),
     };
     let out = Out::new(cli.json, cli.quiet);
+    store::when_hopeless(move |error| i32::from(out.error(&stop::unusable(error))));
     match act(cli.verb, &out) {
         Ok(answer) => answer.exit_code(),
         Err(error) => out.error(&error),

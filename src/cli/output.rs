@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::{Answer, Stop};
 
 /// Where and how to print.
+#[derive(Clone, Copy)]
 pub(super) struct Out {
     json: bool,
     quiet: bool,

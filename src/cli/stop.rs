@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::output::chain;
 use super::program;
 use crate::service::ControlError;
 use crate::store;
@@ -80,6 +81,11 @@ pub(super) fn broken_store(error: ControlError, data: &Path) -> anyhow::Error {
         store::Error::NotFound { .. } => Stop::failed(code, what)
             .next(format!("{program} init --data {data} --name NAME"))
             .into(),
-        _ => error.into(),
+        _ => Stop::failed(code, chain(&error.into())).into(),
     }
+}
+
+/// A store that nobody can use.
+pub(super) fn unusable(error: store::Error) -> anyhow::Error {
+    Stop::failed(error.code(), chain(&error.into())).into()
 }

@@ -57,6 +57,14 @@ pub fn fsck(
     guard: Option<&Path>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Checked, ControlError> {
+    store::contain(|| walk(path, guard, progress))
+}
+
+fn walk(
+    path: &Path,
+    guard: Option<&Path>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Checked, ControlError> {
     let dir = DataDir::open(path)?;
     let identity = identity_of(path)?;
     let (store, head) = Store::open_as_found(dir)?;

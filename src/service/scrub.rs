@@ -37,6 +37,10 @@ pub struct Step {
 impl Service {
     /// Checks one tile of leaves; the words say what is wrong, and where.
     pub fn scrub_step(&self, tile: u64) -> Result<Step, String> {
+        store::contain(|| Ok(self.look_at(tile))).unwrap_or_else(|e: store::Error| Err(chain(&e)))
+    }
+
+    fn look_at(&self, tile: u64) -> Result<Step, String> {
         let snapshot = self.shared.snapshot.load_full();
         let size = snapshot.signed.head().size;
         let first = tile.saturating_mul(u64::from(TILE_WIDTH));

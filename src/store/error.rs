@@ -21,6 +21,9 @@ pub enum Error {
     /// The engine failed.
     #[error("the embedded store failed")]
     Engine(#[from] fjall::Error),
+    /// The engine met something it did not expect in its files.
+    #[error("the embedded store gave up over its files: {said}")]
+    EnginePanicked { said: String },
     /// A data directory is there already.
     #[error("{} holds a log already", path.display())]
     Exists { path: PathBuf },
@@ -83,7 +86,7 @@ impl Error {
         match self {
             Self::BeyondHead { .. } => "store-beyond-head",
             Self::CopyDiffers { .. } => "store-copy-differs",
-            Self::Engine(_) => "store-engine",
+            Self::Engine(_) | Self::EnginePanicked { .. } => "store-engine",
             Self::Exists { .. } => "store-exists",
             Self::Forked { .. } => "store-forked",
             Self::Format { .. } => "store-format",

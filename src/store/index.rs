@@ -21,6 +21,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use crate::envelope::{Header, SignedStatement};
 use crate::profile::cra::trace::Head;
 use crate::profile::{self, Read, Record, Span};
@@ -28,7 +30,7 @@ use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
 /// Changes whenever the same statement would give other rows.
-pub(super) const VERSION: u8 = 2;
+pub(super) const VERSION: u8 = 3;
 /// Where the version stands: no field has this number.
 pub(super) const MARKER: [u8; 1] = [0];
 /// Longer values are kept as digests. Hex digests of 64 fit as they are.
@@ -64,7 +66,7 @@ pub enum Field {
     EffectType,
     /// The profile of the payload.
     Profile,
-    /// Registration time: one row for each commit, at its first statement.
+    /// Registration time: one row for each second, at its first statement.
     Time,
     /// A content address signed without its record.
     BareId,
@@ -212,12 +214,9 @@ impl Term {
         self.0.first() == Some(&field.number())
     }
 
-    /// The time and the leaf index in a key, if it is one of a time.
-    pub(super) fn as_time(key: &[u8]) -> Option<(UnixSeconds, u64)> {
-        let rest = key.strip_prefix(&[Field::Time.number()])?;
-        let (time, rest) = rest.split_first_chunk::<8>()?;
-        let index = rest.strip_prefix(&[0])?.try_into().ok()?;
-        Some((UnixSeconds::new(u64::from_be_bytes(*time)), u64::from_be_bytes(index)))
+    /// Whether a key is one of a time.
+    pub(super) fn is_time(key: &[u8]) -> bool {
+        key.first() == Some(&Field::Time.number())
     }
 
     /// The leaf index in a key of this term. A value with a zero byte inside
@@ -308,9 +307,9 @@ pub(super) const GROUP_MAX: usize = 4096;
 pub(super) struct Group<'a> {
     first: u64,
     /// Terms that are asked for and new, and the first statement with each.
-    firsts: HashMap<&'a Term, u64>,
-    offsets: HashMap<&'a Term, Vec<u8>>,
-    sessions: HashMap<&'a Term, &'a [u8]>,
+    firsts: HashMap<&'a Term, u64, RandomState>,
+    offsets: HashMap<&'a Term, Vec<u8>, RandomState>,
+    sessions: HashMap<&'a Term, &'a [u8], RandomState>,
 }
 
 impl<'a> Group<'a> {
@@ -321,7 +320,10 @@ impl<'a> Group<'a> {
         statements: impl Iterator<Item = &'a Terms>,
         is_known: impl Fn(&Term) -> Result<bool, E>,
     ) -> Result<Self, E> {
-        let (firsts, offsets, sessions) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let hasher = RandomState::default();
+        let room = statements.size_hint().0;
+        let offsets = HashMap::with_capacity_and_hasher(room, hasher);
+        let (firsts, sessions) = (HashMap::default(), HashMap::default());
         let mut group = Self { first, firsts, offsets, sessions };
         for (offset, terms) in (0_u16..).zip(statements) {
             for term in terms.iter() {

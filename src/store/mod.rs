@@ -5,6 +5,7 @@
 //! tree before a commit or the tree after it, never something between.
 
 mod audit;
+mod contain;
 mod copy;
 mod dir;
 mod engine;
@@ -26,6 +27,7 @@ use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
 pub use audit::IndexAudit;
+pub use contain::{contain, when_hopeless};
 pub use copy::{CHECKPOINT_PUB, Copy, Manifest};
 pub use dir::{DataDir, write_private, write_public};
 pub use engine::Engine;
