@@ -5,6 +5,7 @@
 //! status codes for errors.
 
 mod admission;
+mod answers;
 mod batch;
 mod body;
 mod check;

@@ -1,5 +1,6 @@
 //! Connections: accepted, bounded, and let go of gracefully.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
+use super::answers::Answers;
 use super::patience::Patience;
 use super::{App, Error, HttpOptions, router};
 use crate::service::Service;
@@ -84,10 +86,13 @@ async fn connection<S>(
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
+    let answers = Answers::default();
+    let all = answers.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
-        router.clone().oneshot(request)
+        let (answer, answers) = (router.clone().oneshot(request), answers.clone());
+        async move { Ok::<_, Infallible>(answer.await?.map(|body| answers.watch(body))) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
@@ -105,8 +110,13 @@ async fn connection<S>(
         .max_header_list_size(header_list);
     let stream = Patience::new(stream, (limits.header_time, limits.answer_time));
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(connection.into_owned()).await {
-        tracing::debug!(%peer, %error, "a connection ended early");
+    tokio::select! {
+        ended = watcher.watch(connection.into_owned()) => if let Err(error) = ended {
+            tracing::debug!(%peer, %error, "a connection ended early");
+        },
+        () = all.stall(limits.answer_time) => {
+            tracing::debug!(%peer, "a client does not take its answer");
+        }
     }
 }
 

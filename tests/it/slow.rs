@@ -74,6 +74,55 @@ fn who_does_not_read_the_answer_is_let_go() {
     panic!("the connection is still open");
 }
 
+/// A frame of HTTP/2: its type, flags and stream, then what it carries.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+/// It grants its answer a window of so many bytes, answers every ping, and
+/// gives no more. Whether the answer began is told when the log hangs up.
+fn window_of(bytes: u8, address: &str) -> bool {
+    const SETTINGS: u8 = 4;
+    const PING: u8 = 6;
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    // SETTINGS_INITIAL_WINDOW_SIZE is 4.
+    stream.write_all(&frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, bytes])).unwrap();
+    // GET, http, host x, and a path of 13 letters, as HPACK has them.
+    let request = [b"\x82\x86\x41\x01x\x04\x0d".as_slice(), b"/openapi.json"].concat();
+    stream.write_all(&frame(1, 0x05, 1, &request)).unwrap();
+    let (mut head, mut began, mut pings) = ([0; 9], false, 0);
+    loop {
+        if let Err(error) = stream.read_exact(&mut head) {
+            assert_ne!(error.kind(), ErrorKind::WouldBlock, "a window of {bytes}: silence");
+            return began;
+        }
+        let [a, b, length, kind, flags, ..] = head;
+        let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(length);
+        let mut payload = vec![0; length];
+        if stream.read_exact(&mut payload).is_err() {
+            return began;
+        }
+        began |= kind <= 1;
+        if kind == PING && flags == 0 {
+            pings += 1;
+            assert!(pings < 30, "a window of {bytes}: the connection is still open");
+            let _gone = stream.write_all(&frame(PING, 1, 0, &payload));
+        }
+    }
+}
+
+/// The connection is alive and pings are answered: only the answer stands still.
+#[test]
+fn who_grants_no_window_is_let_go() {
+    let (_dir, server) = log("[limits]\nanswer_seconds = 1\nheader_seconds = 1\n");
+    for bytes in [0, 1, 200] {
+        assert!(window_of(bytes, &server.address), "a window of {bytes}: no answer");
+    }
+}
+
 /// Who is sent away hears it before sending the body, and can go on with the
 /// same connection.
 #[test]
