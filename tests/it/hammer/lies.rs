@@ -143,7 +143,8 @@ const ROWS: &[Row] = &[
     },
     Row {
         promises: &["admits-as-before"],
-        flags: "--mix opaque --keys es256 --refusals 0",
+        // One after the other, or the lie may overtake the truth.
+        flags: "--mix opaque --keys es256 --refusals 0 --in-flight 1",
         evidence: &["statement.cose", "answer.bin"],
         lie: |_| after(5, status(is_receipt, 400)),
     },
