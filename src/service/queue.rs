@@ -113,8 +113,8 @@ pub(super) struct Queue {
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What is between the two sides. One lock, held for moments: a worker that
-/// sleeps over it is a core that verifies nothing.
+/// What is between the two sides. One lock, held for moments whatever waits: a
+/// worker that sleeps over it is a core that verifies nothing.
 #[derive(Default)]
 struct Waiting {
     line: Mutex<Line>,
@@ -125,12 +125,42 @@ struct Waiting {
 #[derive(Default)]
 struct Line {
     messages: Vec<Message>,
-    statements: usize,
-    /// Statements until they are committed, their bytes and their names.
+    /// How many of them are no statements.
+    works: usize,
+    /// Statements in line and in the writer's hands, their bytes and names.
     bytes: usize,
-    ids: HashSet<StatementId, RandomState>,
+    in_line: HashSet<StatementId, RandomState>,
+    in_hand: HashSet<StatementId, RandomState>,
     is_writer_waiting: bool,
     is_closed: bool,
+}
+
+impl Line {
+    fn statements(&self) -> usize {
+        self.messages.len() - self.works
+    }
+
+    fn holds(&self, id: &StatementId) -> bool {
+        self.in_line.contains(id) || self.in_hand.contains(id)
+    }
+
+    /// The first `most` of those in line, up to one that is no statement.
+    fn first(&mut self, most: usize) -> impl Iterator<Item = Message> {
+        let works = |message: &Message| matches!(message, Message::Work(_));
+        let end = self.messages.iter().take(most).position(works).map(|place| place + 1);
+        let end = end.unwrap_or(most.min(self.messages.len()));
+        for message in self.messages.get(..end).unwrap_or_default() {
+            match message {
+                Message::Work(_) => self.works -= 1,
+                Message::Statement(item) => {
+                    let id = item.admitted.statement().id();
+                    self.in_line.remove(&id);
+                    self.in_hand.insert(id);
+                }
+            }
+        }
+        self.messages.drain(..end)
+    }
 }
 
 impl Waiting {
@@ -157,16 +187,25 @@ impl Waiting {
         !line.messages.is_empty()
     }
 
-    /// Moves what has come, at most so much, into an empty vector.
+    /// Hands out what has come, into an empty vector: at most so much, and work
+    /// on the log only as the last.
     fn take(&self, most: usize, into: &mut Vec<Message>) {
         let mut line = self.line();
-        if line.messages.len() <= most {
-            std::mem::swap(&mut line.messages, into);
+        if line.works == 0 && line.messages.len() <= most {
+            let Line { messages, in_line, in_hand, .. } = &mut *line;
+            std::mem::swap(messages, into);
+            std::mem::swap(in_line, in_hand);
         } else {
-            into.extend(line.messages.drain(..most));
+            into.extend(line.first(most));
         }
-        let statements = into.iter().filter(|m| matches!(m, Message::Statement(_))).count();
-        line.statements -= statements;
+    }
+
+    /// Forgets what is in hand; how many statements and bytes are left.
+    fn forget(&self, bytes: usize) -> (usize, usize) {
+        let mut line = self.line();
+        line.in_hand.clear();
+        line.bytes -= bytes;
+        (line.statements(), line.bytes)
     }
 }
 
@@ -199,13 +238,12 @@ impl Queue {
             return Err(Fault::ShuttingDown);
         }
         let is_full =
-            line.statements >= self.limits.statements || line.bytes + size > self.limits.bytes;
+            line.statements() >= self.limits.statements || line.bytes + size > self.limits.bytes;
         if is_full {
-            return Err(Fault::Busy { waiting: line.ids.len() });
+            return Err(Fault::Busy { waiting: line.statements() });
         }
-        line.statements += 1;
         line.bytes += size;
-        line.ids.insert(id);
+        line.in_line.insert(id);
         self.waiting.send(line, Message::Statement(item));
         Ok(Ticket { admitted, answer: ticket })
     }
@@ -220,10 +258,11 @@ impl Queue {
             let _gone = answer.send(work(writer));
         });
         {
-            let line = self.waiting.line();
+            let mut line = self.waiting.line();
             if line.is_closed {
                 return Err(control::Error::ShuttingDown);
             }
+            line.works += 1;
             self.waiting.send(line, Message::Work(work));
         }
         done.await.map_err(|_| control::Error::ShuttingDown)?
@@ -231,7 +270,7 @@ impl Queue {
 
     /// Whether a statement waits for its commit.
     pub(super) fn holds(&self, id: &StatementId) -> bool {
-        self.waiting.line().ids.contains(id)
+        self.waiting.line().holds(id)
     }
 
     /// Takes nothing more, and returns when everything taken is committed.
@@ -288,18 +327,18 @@ impl Thread {
                 std::thread::sleep(time);
             }
             self.waiting.take(self.limits.batch, &mut messages);
-            let mut batch = Vec::with_capacity(messages.len());
+            let (mut batch, mut last_of_them) = (Vec::with_capacity(messages.len()), None);
             for message in messages.drain(..) {
                 match message {
                     Message::Statement(item) => batch.push(item),
-                    Message::Work(work) => {
-                        self.commit(std::mem::take(&mut batch));
-                        work(&mut self.writer);
-                    }
+                    Message::Work(work) => last_of_them = Some(work),
                 }
             }
             last = batch.len();
             self.commit(batch);
+            if let Some(work) = last_of_them {
+                work(&mut self.writer);
+            }
         }
     }
 
@@ -322,7 +361,10 @@ impl Thread {
         let fresh = u32::try_from(fresh).unwrap_or(u32::MAX);
         self.metrics.committed(fresh, started.elapsed().as_secs_f64(), size);
         self.shared.held.tell(current.iter().flat_map(|item| item.basis.terms.telling()));
-        self.forget(current.iter().chain(&stale));
+        let all = current.iter().chain(&stale);
+        let bytes = all.map(|item| item.admitted.statement().canonical().len()).sum();
+        let (statements, bytes) = self.waiting.forget(bytes);
+        self.metrics.queued(statements, bytes);
         for (item, placed) in current.into_iter().zip(appended) {
             // The client may have gone; the statement is logged all the same.
             let _gone = item.answer.send(Answer::Placed(placed));
@@ -366,16 +408,6 @@ impl Thread {
             may_differ |= recent.may_tell(&term, *size);
         }
         Ok(may_differ && store.facts(issuer, summary, &statement.id())? != *facts)
-    }
-
-    fn forget<'a>(&self, items: impl Iterator<Item = &'a Item>) {
-        let mut line = self.waiting.line();
-        for item in items {
-            let statement = item.admitted.statement();
-            line.ids.remove(&statement.id());
-            line.bytes -= statement.canonical().len();
-        }
-        self.metrics.queued(line.ids.len(), line.bytes);
     }
 }
 

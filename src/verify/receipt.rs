@@ -2,6 +2,8 @@
 //! service asks here before a receipt leaves, the command line asks here when
 //! one arrives.
 
+use std::sync::Arc;
+
 use super::error::Error;
 use crate::envelope::{SignedStatement, StatementId, sig_structure};
 use crate::key::{KeyId, PublicKey};
@@ -60,7 +62,24 @@ pub struct Extended {
 /// share it, and verifying it once is enough.
 #[derive(Clone, Debug, Default)]
 pub struct Memo {
-    last: Option<(Digest, KeyId)>,
+    last: Option<Arc<KnownHead>>,
+}
+
+#[derive(Debug)]
+struct KnownHead {
+    protected: Vec<u8>,
+    root: Digest,
+    signature: Vec<u8>,
+    key: KeyId,
+}
+
+impl KnownHead {
+    /// Whether these are the very bytes whose signature verified.
+    fn is(&self, envelope: &SignedStatement, root: &Digest) -> bool {
+        self.root == *root
+            && self.protected == envelope.protected()
+            && self.signature == envelope.signature()
+    }
 }
 
 /// Checks that `receipt` proves the statement with canonical bytes
@@ -191,20 +210,24 @@ fn signed(
     if envelope.payload().is_some_and(|attached| attached != root.as_bytes()) {
         return Err(Error::AttachedRoot);
     }
-    let message = sig_structure(envelope.protected(), root.as_bytes());
-    let head = Digest::of_parts(&[&message, envelope.signature()]);
-    if let Some((known, key)) = memo.last
-        && known == head
-        && keys.iter().any(|k| k.id() == key)
+    if let Some(known) = &memo.last
+        && known.is(envelope, root)
+        && keys.iter().any(|k| k.id() == known.key)
     {
-        return Ok(key);
+        return Ok(known.key);
     }
+    let message = sig_structure(envelope.protected(), root.as_bytes());
     let algorithm = envelope.algorithm().map_err(Error::Envelope)?;
     let named = |key: &&PublicKey| envelope.header().kid.as_deref() == Some(key.id().as_bytes());
     let others = keys.iter().filter(|key| !named(key));
     for key in keys.iter().filter(named).chain(others) {
         if key.verify(algorithm, &message, envelope.signature()).is_ok() {
-            memo.last = Some((head, key.id()));
+            memo.last = Some(Arc::new(KnownHead {
+                protected: envelope.protected().to_vec(),
+                root: *root,
+                signature: envelope.signature().to_vec(),
+                key: key.id(),
+            }));
             return Ok(key.id());
         }
     }
