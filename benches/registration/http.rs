@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use capstan::key::Algorithm;
 use capstan::service;
+use serde_json::Value as Json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
@@ -206,6 +207,29 @@ pub(crate) fn latency_p50_ms(count: usize) -> f64 {
     });
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
+}
+
+/// Answer times while half of what the log can do is asked of it. The load is
+/// made by the hammer: by the clock, whatever is answered.
+pub(crate) fn half_load(table: &mut Table, seconds: u64) {
+    let log = Log::new();
+    let server = Server::start(&log.data);
+    let url = format!("http://{}", server.address);
+    let time = seconds.to_string();
+    let hammer = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
+        command.args(["hammer", "--url", &url, "--plain", "--keys", "es256", "--json"]);
+        command.args(["--in-flight", "64", "--seconds", &time]).args(more);
+        let output = command.output().expect("the hammer");
+        let told: Json = serde_json::from_slice(&output.stdout).expect("an object");
+        assert_eq!(told["ok"], true, "{told}");
+        let ms = |name: &str| told["statements"]["answer_ms"][name].as_f64().expect("a time");
+        (told["statements"]["registered"].as_u64().expect("a count"), ms("p50"), ms("p99"))
+    };
+    let half = (hammer(&[]).0 / seconds / 2).max(1);
+    let (_, p50, p99) = hammer(&["--rate", &half.to_string()]);
+    let what = format!("p99 at half load, {half} /s");
+    table.at_most(&what, p99, 4.0 * p50, "ms", &format!("4 x p50 of {p50:.2} ms"));
 }
 
 /// What changes as the log grows to `size`.

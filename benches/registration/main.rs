@@ -81,6 +81,7 @@ fn main() {
             "ms",
             "3 x fdatasync + 3 ms",
         );
+        http::half_load(&mut table, if quick { 1 } else { 10 });
     }
     if only("growth") {
         http::growth(&mut table, if quick { 4_000 } else { 1_000_000 });

@@ -37,6 +37,9 @@ class Joined:
         self.process = subprocess.Popen([*STRACE, *options, "-p", str(server.process.pid)])
         tasks = f"/proc/{server.process.pid}/task"
         for _ in range(2000):
+            # The fault may hit while the tracer is still joining.
+            if not server.alive():
+                return
             if all(traced(f"{tasks}/{task}/status") for task in os.listdir(tasks)):
                 return
             time.sleep(0.002)
@@ -48,8 +51,11 @@ class Joined:
 
 
 def traced(status):
-    with open(status, encoding="ascii", errors="replace") as lines:
-        return any(line.startswith("TracerPid:") and line.split()[1] != "0" for line in lines)
+    try:
+        with open(status, encoding="ascii", errors="replace") as lines:
+            return any(line.startswith("TracerPid:") and line.split()[1] != "0" for line in lines)
+    except (FileNotFoundError, ProcessLookupError):
+        return True  # a thread that has ended
 
 
 def run(work, name, base, statements, options, at_start):
