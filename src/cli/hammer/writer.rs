@@ -96,7 +96,10 @@ pub(super) async fn write(run: Arc<Run>, mut source: Source) -> anyhow::Result<(
     while source.goes_on()
         && let Some((due, many)) = run.next()
     {
-        tokio::time::sleep_until(due.into()).await;
+        // The timer knows only milliseconds: what is due now would wait for one.
+        if due > Instant::now() {
+            tokio::time::sleep_until(due.into()).await;
+        }
         let mut all = Vec::new();
         for _ in 0..many {
             all.push(chosen(&run, &mut source)?);
