@@ -41,7 +41,7 @@ name = "dear"
 [[allow]]
 rego = '''
 package policy
-sevenths := [x | some x in numbers.range(1, 4000); x % 7 == 0]
+sevenths := [x | some x in numbers.range(1, COST); x % 7 == 0]
 allow if count(sevenths) > 0
 '''
 """
@@ -56,6 +56,8 @@ class Form:
         self.in_flight = 4000 if is_long else 600
         self.idle = 10_000 if is_long else 500
         self.slow = 100 if is_long else 20
+        # The short form is for development builds, which take longer anyway.
+        self.cost = 8000 if is_long else 4000
 
 
 class Log:
@@ -333,7 +335,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 25_000), hard))
     work = Path(tempfile.mkdtemp(prefix="capstan-overload-"))
     form, failures = Form(options.long), []
-    (work / "dear.toml").write_text(DEAR_POLICY)
+    (work / "dear.toml").write_text(DEAR_POLICY.replace("COST", str(form.cost)))
     logs = Log(work, "log", ROOT / "policy/all-records.toml"), Log(work, "dear", work / "dear.toml")
     for trial in TRIALS:
         if options.only not in (None, trial.__name__):
