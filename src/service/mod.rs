@@ -17,6 +17,7 @@ mod fsck;
 mod held;
 mod hold;
 mod ledger;
+mod line;
 mod lineage;
 mod open;
 mod proof;

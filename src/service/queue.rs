@@ -4,13 +4,14 @@
 //! a lone statement waits for nobody and a flood fills batches.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
 use super::error::chain;
+use super::line::{Line, Message, Turned};
 use super::{Fault, Shared, Snapshot, Writer, control, now, writer};
 use crate::envelope::{Authentic, StatementId};
 use crate::log::{LeafIndex, TreeSize};
@@ -89,11 +90,8 @@ struct Item {
     answer: oneshot::Sender<Answer>,
 }
 
-/// What travels to the writer: a statement, or work on the log itself.
-enum Message {
-    Statement(Item),
-    Work(Box<dyn FnOnce(&mut Writer) + Send>),
-}
+/// Something the writer does between two batches.
+type Work = Box<dyn FnOnce(&mut Writer) + Send>;
 
 /// Limits of the queue.
 #[derive(Clone, Copy, Debug)]
@@ -108,113 +106,17 @@ pub struct QueueLimits {
 
 /// The sending side.
 pub(super) struct Queue {
-    waiting: Arc<Waiting>,
+    line: Arc<Line<Item, Work>>,
     limits: QueueLimits,
     writer: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What is between the two sides. One lock, held for moments whatever waits: a
-/// worker that sleeps over it is a core that verifies nothing.
-#[derive(Default)]
-struct Waiting {
-    line: Mutex<Line>,
-    /// Told when the writer waits and something has come.
-    something: Condvar,
-}
-
-#[derive(Default)]
-struct Line {
-    messages: Vec<Message>,
-    /// How many of them are no statements.
-    works: usize,
-    /// Statements in line and in the writer's hands, their bytes and names.
-    bytes: usize,
-    in_line: HashSet<StatementId, RandomState>,
-    in_hand: HashSet<StatementId, RandomState>,
-    is_writer_waiting: bool,
-    is_closed: bool,
-}
-
-impl Line {
-    fn statements(&self) -> usize {
-        self.messages.len() - self.works
-    }
-
-    fn holds(&self, id: &StatementId) -> bool {
-        self.in_line.contains(id) || self.in_hand.contains(id)
-    }
-
-    /// The first `most` of those in line, up to one that is no statement.
-    fn first(&mut self, most: usize) -> impl Iterator<Item = Message> {
-        let works = |message: &Message| matches!(message, Message::Work(_));
-        let end = self.messages.iter().take(most).position(works).map(|place| place + 1);
-        let end = end.unwrap_or(most.min(self.messages.len()));
-        for message in self.messages.get(..end).unwrap_or_default() {
-            match message {
-                Message::Work(_) => self.works -= 1,
-                Message::Statement(item) => {
-                    let id = item.admitted.statement().id();
-                    self.in_line.remove(&id);
-                    self.in_hand.insert(id);
-                }
-            }
-        }
-        self.messages.drain(..end)
-    }
-}
-
-impl Waiting {
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn send(&self, mut line: MutexGuard<'_, Line>, message: Message) {
-        line.messages.push(message);
-        let is_awaited = std::mem::take(&mut line.is_writer_waiting);
-        drop(line);
-        if is_awaited {
-            self.something.notify_one();
-        }
-    }
-
-    /// Waits for something; false when nothing will come any more.
-    fn wait(&self) -> bool {
-        let mut line = self.line();
-        while line.messages.is_empty() && !line.is_closed {
-            line.is_writer_waiting = true;
-            line = self.something.wait(line).unwrap_or_else(PoisonError::into_inner);
-        }
-        !line.messages.is_empty()
-    }
-
-    /// Hands out what has come, into an empty vector: at most so much, and work
-    /// on the log only as the last.
-    fn take(&self, most: usize, into: &mut Vec<Message>) {
-        let mut line = self.line();
-        if line.works == 0 && line.messages.len() <= most {
-            let Line { messages, in_line, in_hand, .. } = &mut *line;
-            std::mem::swap(messages, into);
-            std::mem::swap(in_line, in_hand);
-        } else {
-            into.extend(line.first(most));
-        }
-    }
-
-    /// Forgets what is in hand; how many statements and bytes are left.
-    fn forget(&self, bytes: usize) -> (usize, usize) {
-        let mut line = self.line();
-        line.in_hand.clear();
-        line.bytes -= bytes;
-        (line.statements(), line.bytes)
-    }
 }
 
 impl Queue {
     /// Starts the writer on a thread of its own.
     pub(super) fn start(writer: Writer, limits: QueueLimits, metrics: Metrics) -> Self {
-        let waiting = Arc::new(Waiting::default());
+        let line = Arc::new(Line::new());
         let shared = writer.shared.clone();
-        let thread = Thread { writer, shared, waiting: waiting.clone(), limits, metrics };
+        let thread = Thread { writer, shared, line: line.clone(), limits, metrics };
         let handle = std::thread::Builder::new().name("writer".to_owned()).spawn(move || {
             // What a panic left behind is as unknown as what a failed sync did.
             let run = std::panic::AssertUnwindSafe(|| thread.run());
@@ -223,7 +125,7 @@ impl Queue {
                 std::process::abort();
             }
         });
-        Self { waiting, limits, writer: Mutex::new(handle.ok()) }
+        Self { line, limits, writer: Mutex::new(handle.ok()) }
     }
 
     /// Puts a statement in the queue, unless it is full.
@@ -233,18 +135,10 @@ impl Queue {
         let id = admitted.statement().id();
         let size = admitted.statement().canonical().len();
         let item = Item { admitted: admitted.clone(), basis: Box::new(basis), answer };
-        let mut line = self.waiting.line();
-        if line.is_closed {
-            return Err(Fault::ShuttingDown);
-        }
-        let is_full =
-            line.statements() >= self.limits.statements || line.bytes + size > self.limits.bytes;
-        if is_full {
-            return Err(Fault::Busy { waiting: line.statements() });
-        }
-        line.bytes += size;
-        line.in_line.insert(id);
-        self.waiting.send(line, Message::Statement(item));
+        self.line.push((id, size), item, &self.limits).map_err(|turned| match turned {
+            Turned::Full { waiting } => Fault::Busy { waiting },
+            Turned::Closed => Fault::ShuttingDown,
+        })?;
         Ok(Ticket { admitted, answer: ticket })
     }
 
@@ -257,26 +151,18 @@ impl Queue {
         let work = Box::new(move |writer: &mut Writer| {
             let _gone = answer.send(work(writer));
         });
-        {
-            let mut line = self.waiting.line();
-            if line.is_closed {
-                return Err(control::Error::ShuttingDown);
-            }
-            line.works += 1;
-            self.waiting.send(line, Message::Work(work));
-        }
+        self.line.push_work(work).map_err(|_| control::Error::ShuttingDown)?;
         done.await.map_err(|_| control::Error::ShuttingDown)?
     }
 
     /// Whether a statement waits for its commit.
     pub(super) fn holds(&self, id: &StatementId) -> bool {
-        self.waiting.line().holds(id)
+        self.line.holds(id)
     }
 
     /// Takes nothing more, and returns when everything taken is committed.
     pub(super) fn drain(&self) {
-        self.waiting.line().is_closed = true;
-        self.waiting.something.notify_one();
+        self.line.close();
         let handle = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(handle) = handle
             && handle.join().is_err()
@@ -314,7 +200,7 @@ const THRONG: usize = 192;
 struct Thread {
     writer: Writer,
     shared: Arc<Shared>,
-    waiting: Arc<Waiting>,
+    line: Arc<Line<Item, Work>>,
     limits: QueueLimits,
     metrics: Metrics,
 }
@@ -322,15 +208,15 @@ struct Thread {
 impl Thread {
     fn run(mut self) {
         let (mut last, mut messages) = (0, Vec::new());
-        while self.waiting.wait() {
+        while self.line.wait() {
             if let Some(time) = linger(last) {
                 std::thread::sleep(time);
             }
-            self.waiting.take(self.limits.batch, &mut messages);
+            self.line.take(self.limits.batch, &mut messages);
             let (mut batch, mut last_of_them) = (Vec::with_capacity(messages.len()), None);
             for message in messages.drain(..) {
                 match message {
-                    Message::Statement(item) => batch.push(item),
+                    Message::Statement(_, item) => batch.push(item),
                     Message::Work(work) => last_of_them = Some(work),
                 }
             }
@@ -363,7 +249,7 @@ impl Thread {
         self.shared.held.tell(current.iter().flat_map(|item| item.basis.terms.telling()));
         let all = current.iter().chain(&stale);
         let bytes = all.map(|item| item.admitted.statement().canonical().len()).sum();
-        let (statements, bytes) = self.waiting.forget(bytes);
+        let (statements, bytes) = self.line.forget(bytes);
         self.metrics.queued(statements, bytes);
         for (item, placed) in current.into_iter().zip(appended) {
             // The client may have gone; the statement is logged all the same.
