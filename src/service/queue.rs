@@ -164,11 +164,8 @@ impl Queue {
     pub(super) fn drain(&self) {
         self.line.close();
         let handle = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(handle) = handle
-            && handle.join().is_err()
-        {
-            tracing::error!("the writer ended in a panic");
-        }
+        // It ends by itself or takes the process with it.
+        let _ended = handle.map(JoinHandle::join);
     }
 }
 
