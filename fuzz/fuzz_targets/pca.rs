@@ -4,7 +4,7 @@
 #![no_main]
 
 use capstan::profile::pca::{
-    Check, Constraints, Decision, Level, Nonces, Observations, PcaCertificateRecord,
+    Check, Constraints, Decision, Demand, Level, Nonces, Observations, PcaCertificateRecord,
     PcaEvidenceRecord, Request, check,
 };
 use capstan::wire::jcs::Suite;
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         certificate: &certificate,
         constraints: Some(&constraints),
         observations: &observations,
-        level: Some(Level::Gold),
+        demand: Demand::Level(Level::Gold),
     };
     let made = check(&request, Some(&Nonces::default())).unwrap();
     assert_eq!(made.checks.len(), Check::ALL.len());

@@ -12,8 +12,8 @@ use serde_json::{Value as Json, json};
 use super::output::Out;
 use super::{Answer, Stop, files};
 use crate::envelope::SignedStatement;
-use crate::profile::pca::{self, Checked, Constraints, Decision, Evaluation, Level, Verdict};
-use crate::profile::pca::{Observations, Outcome, PcaCertificateRecord, Request, Source};
+use crate::profile::pca::{self, Checked, Constraints, Decision, Demand, Evaluation, Level};
+use crate::profile::pca::{Observations, Outcome, PcaCertificateRecord, Request, Source, Verdict};
 use memory::NonceFile;
 
 #[derive(clap::Subcommand)]
@@ -42,9 +42,12 @@ pub(super) struct CheckArgs {
     /// Used nonces, kept from one run to the next
     #[arg(long, value_name = "FILE")]
     memory: Option<PathBuf>,
-    /// Conformance profile that is claimed: what it needs and nobody says is FALLBACK
-    #[arg(long, value_enum)]
-    profile: Option<Profile>,
+    /// Conformance profile: what it needs to know and nobody says is FALLBACK
+    #[arg(long, value_enum, default_value_t = Profile::Bronze)]
+    profile: Profile,
+    /// Judge as the released vectors are judged: what nobody says does not count. Never execute by this
+    #[arg(long, conflicts_with = "profile")]
+    as_vectors: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -66,16 +69,17 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
     let constraints = args.constraints.as_deref().map(files::read).transpose()?;
     let constraints = constraints.map(|bytes| Constraints::read(&bytes));
     let observations = Observations::read(&files::read(&args.observations)?);
-    let level = args.profile.map(|profile| match profile {
-        Profile::Bronze => Level::Bronze,
-        Profile::Silver => Level::Silver,
-        Profile::Gold => Level::Gold,
-    });
+    let demand = match args.profile {
+        _ if args.as_vectors => Demand::ReleasedVectors,
+        Profile::Bronze => Demand::Level(Level::Bronze),
+        Profile::Silver => Demand::Level(Level::Silver),
+        Profile::Gold => Demand::Level(Level::Gold),
+    };
     let request = Request {
         certificate: &certificate,
         constraints: constraints.as_ref(),
         observations: &observations,
-        level,
+        demand,
     };
     let memory = args.memory.as_deref().map(NonceFile::open).transpose()?;
     let made = pca::check(&request, memory.as_ref())?;
@@ -114,14 +118,14 @@ fn object(certificate: &PcaCertificateRecord, made: &Evaluation) -> Json {
         .collect();
     let levels: serde_json::Map<String, Json> = Level::ALL
         .into_iter()
-        .map(|level| (level.name().to_owned(), verdict(made.verdict_at(Some(level)))))
+        .map(|level| (level.name().to_owned(), verdict(made.verdict_by(Demand::Level(level)))))
         .collect();
     let reached = made.verdict();
     json!({
         "ok": reached.decision == Decision::Execute,
         "decision": reached.decision.name(),
         "reason_code": reached.reason_code.name(),
-        "profile": made.level.map(Level::name),
+        "judged_as": made.demand.name(),
         "pc_digest": certificate.pc_digest().map(|digest| digest.hex()),
         "suite": made.suite.map(|suite| suite.name()),
         "plan_verified": made.outcome(pca::Check::Plan) == Outcome::Passed,
@@ -134,7 +138,7 @@ fn object(certificate: &PcaCertificateRecord, made: &Evaluation) -> Json {
 fn lines(certificate: &PcaCertificateRecord, made: &Evaluation) -> String {
     let told =
         |verdict: Verdict| format!("{} {}", verdict.decision.name(), verdict.reason_code.name());
-    let mut text = format!("{}\n", told(made.verdict()));
+    let mut text = format!("{}{}\n", told(made.verdict()), measure(made));
     let digest = certificate.pc_digest().map_or_else(|| "none".to_owned(), ToString::to_string);
     let _infallible = writeln!(text, "  certificate {digest}");
     for checked in &made.checks {
@@ -143,13 +147,29 @@ fn lines(certificate: &PcaCertificateRecord, made: &Evaluation) -> String {
         let _infallible = writeln!(text, "  {outcome:<8} {name:<20} {}{by}", checked.detail);
     }
     for level in Level::ALL {
-        let claimed = if made.level == Some(level) { "  claimed" } else { "" };
-        let verdict = told(made.verdict_at(Some(level)));
-        let _infallible = writeln!(text, "  {:<8} {verdict}{claimed}", level.name());
+        let asked = if made.demand == Demand::Level(level) { "  asked for" } else { "" };
+        let verdict = told(made.verdict_by(Demand::Level(level)));
+        let _infallible = writeln!(text, "  {:<8} {verdict}{asked}", level.name());
     }
     let nonce = if made.is_burned { "now used" } else { "not used by this" };
     let _infallible = writeln!(text, "  nonce    {nonce}");
     text
+}
+
+/// What the first line adds to the verdict: by which measure, and which check
+/// gave the reason.
+fn measure(made: &Evaluation) -> String {
+    let decided = made.first_failure().map(|checked| {
+        format!(": {} {}, {}", checked.check.name(), outcome(checked), checked.detail)
+    });
+    let unknown = made.checks.iter().filter(|c| c.outcome == Outcome::Unknown).count();
+    match (made.demand, decided) {
+        (demand, Some(decided)) => format!(" ({}){decided}", demand.name()),
+        (Demand::ReleasedVectors, None) => {
+            format!(" (released-vectors): {unknown} checks are unknown and were not counted")
+        }
+        (demand, None) => format!(" ({})", demand.name()),
+    }
 }
 
 fn outcome(checked: &Checked) -> &'static str {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use capstan::profile::pca::{
-    Decision, Label, MerkleRule, PcaCertificateRecord, ReasonCode, built_in, levels, plan_digest,
-    released,
+    Decision, Label, MerkleRule, PcaCertificateRecord, ReasonCode, StepInputs, built_in, levels,
+    plan_digest, released, step_digest,
 };
 use capstan::wire::digest::Digest;
 use capstan::wire::jcs::Suite;
@@ -184,25 +184,40 @@ impl Desk {
         let window = r#"{"not_before":"2026-04-01T00:00:00Z","not_after":"2026-04-30T23:59:59Z"}"#;
         let limits = Json::read(br#"{"most":250}"#).unwrap();
         let digest = Label::Constraints.digest(Suite::PcaV1, &limits).unwrap().hex();
-        let zeros = "0".repeat(64);
+        let (zeros, one) = ("0".repeat(64), Digest::of(b"state"));
+        let inputs = StepInputs { state: one, goal: one, policy: one, config: one };
+        let action = Json::read(step.as_bytes()).unwrap();
+        let own = step_digest(Suite::PcaV1, &inputs, &digest, &action).unwrap().hex();
+        let plan = plan_digest(Suite::PcaV1, &[Digest::from_hex(&own).unwrap()]).unwrap().hex();
         let certificate = format!(
             r#"{{"pc_version":"1.0","pc_id":"p","issued_at":"2026-04-02T08:00:00Z","planner_id":"a",
             "constraints_version_id":"c1","constraints_digest":"{digest}","effective_time":{window},
-            "plan_digest":"{zeros}","steps":[{step}],"nonce":"n\n1"}}"#
+            "plan_digest":"{plan}","steps":[{step}],"nonce":"n\n1"}}"#
         );
-        let own = PcaCertificateRecord::read(certificate.as_bytes()).pc_digest().unwrap().hex();
         desk.write("plan.json", &certificate);
+        let unplanned = certificate.replace(&plan, &zeros);
+        desk.write("unplanned.json", &unplanned);
         desk.write(
             "limits.json",
             &format!(
                 r#"{{"version_id":"c1","effective_time":{window},"payload":{{"most":250}},"digest":"{digest}"}}"#
             ),
         );
-        let observed = format!(
-            r#"{{"expected_pc_digest":"{own}","now":"2026-04-10T12:00:00Z","conflict":false}}"#
+        let bare = |certificate: &str| {
+            let own = PcaCertificateRecord::read(certificate.as_bytes()).pc_digest().unwrap().hex();
+            format!(r#"{{"expected_pc_digest":"{own}","now":"2026-04-10T12:00:00Z"}}"#)
+        };
+        desk.write("bare.json", &bare(&certificate));
+        desk.write("bare-unplanned.json", &bare(&unplanned));
+        let bronze = format!(
+            r#","step_inputs":[{{"state_digest":"{one}","goal_digest":"{one}",
+            "policy_digest":"{one}","config_digest":"{one}"}}],"observed_state_digest":"{one}",
+            "conflict":false}}"#
         );
+        let observed = bare(&certificate).replace('}', &bronze);
         desk.write("now.json", &observed);
         desk.write("late.json", &observed.replace("2026-04-10", "2026-05-10"));
+        desk.write("now-unplanned.json", &bare(&unplanned).replace('}', &bronze));
         desk
     }
 
@@ -228,25 +243,74 @@ impl Desk {
     }
 }
 
-const CHECK: &str = "pca check plan.json --constraints limits.json --observations now.json";
+/// Everything that Bronze needs to know.
+const CHECK: &str =
+    "pca check plan.json --constraints limits.json --observations now.json --memory used";
 
 #[test]
 fn a_check_says_what_to_do_and_why() {
     let desk = Desk::new();
     let answer = desk.json(0, CHECK);
     assert_eq!((&answer["decision"], &answer["reason_code"]), (&"EXECUTE".into(), &"RC_OK".into()));
-    assert_eq!((&answer["suite"], &answer["plan_verified"]), (&"pca-v1".into(), &false.into()));
-    assert_eq!(answer["profiles"]["bronze"]["reason_code"], "RC_PC_REPLAY");
+    assert_eq!((&answer["suite"], &answer["plan_verified"]), (&"pca-v1".into(), &true.into()));
+    assert_eq!(answer["judged_as"], "bronze", "the least that can be asked for");
+    assert_eq!(answer["profiles"]["silver"]["reason_code"], "RC_MERKLE_PROOF");
     assert_eq!(answer["checks"].as_array().unwrap().len(), 13);
-    let claimed = desk.json(1, &format!("{CHECK} --profile bronze --memory used"));
-    assert_eq!(claimed["reason_code"], "INTEGRITY_MISMATCH", "the plan was not verified");
-    let late = desk.run(1, &CHECK.replace("now.json", "late.json"));
-    assert!(late.starts_with("FALLBACK RC_EFFECTIVE_TIME\n"), "{late}");
-    assert!(late.contains("plan_unverified"), "{late}");
+    let late = desk.run(1, &CHECK.replace("now.json", "late.json").replace("used", "other"));
+    assert!(
+        late.starts_with("FALLBACK RC_EFFECTIVE_TIME (bronze): effective_time failed"),
+        "{late}"
+    );
     desk.write("bad.json", "{");
     let bad = desk.json(1, &CHECK.replace("plan.json", "bad.json"));
     assert_eq!(bad["reason_code"], "RC_UNKNOWN");
     desk.run(2, &CHECK.replace("plan.json", "absent.json"));
+}
+
+/// What a profile needs and nobody says is a FALLBACK with the reason of that
+/// check; only as a released vector does silence pass.
+#[test]
+fn silence_falls_back_at_every_profile() {
+    let cases = [
+        ("plan.json --observations bare.json", 1, "RC_PC_REPLAY", "bronze"),
+        ("plan.json --observations now.json", 1, "RC_PC_REPLAY", "bronze"),
+        ("plan.json --observations bare.json --memory used", 1, "INTEGRITY_MISMATCH", "bronze"),
+        (
+            "unplanned.json --observations bare-unplanned.json --memory used",
+            1,
+            "INTEGRITY_MISMATCH",
+            "bronze",
+        ),
+        (
+            "unplanned.json --observations now-unplanned.json --as-vectors",
+            1,
+            "INTEGRITY_MISMATCH",
+            "released-vectors",
+        ),
+        (
+            "plan.json --observations now.json --memory used --profile silver",
+            1,
+            "RC_MERKLE_PROOF",
+            "silver",
+        ),
+        ("plan.json --observations bare.json --as-vectors", 0, "RC_OK", "released-vectors"),
+    ];
+    let desk = Desk::new();
+    for (rest, exit, reason, judged_as) in cases {
+        let line = format!("pca check {rest} --constraints limits.json");
+        let answer = desk.json(exit, &line);
+        assert_eq!(answer["reason_code"], reason, "{line}");
+        assert_eq!(answer["judged_as"], judged_as, "{line}");
+        assert_eq!(answer["nonce_burned"], false, "{line}");
+    }
+    let line = "pca check plan.json --observations bare.json --constraints limits.json";
+    let first = desk.run(0, &format!("{line} --as-vectors"));
+    let expected = "EXECUTE RC_OK (released-vectors): 8 checks are unknown and were not counted\n";
+    assert!(first.starts_with(expected), "{first}");
+    desk.run(2, &format!("{line} --as-vectors --profile gold"));
+    let first = desk.run(1, line);
+    let expected = "FALLBACK RC_PC_REPLAY (bronze): replay unknown, no memory of nonces\n";
+    assert!(first.starts_with(expected), "{first}");
 }
 
 #[test]
@@ -262,7 +326,7 @@ fn a_certificate_inside_a_statement_is_the_same_certificate() {
 #[test]
 fn a_nonce_in_a_file_is_used_once() {
     let desk = Desk::new();
-    let check = format!("{CHECK} --memory used");
+    let check = CHECK.to_owned();
     let failing = check.replace("now.json", "late.json");
     assert_eq!(desk.json(1, &failing)["nonce_burned"], false);
     assert!(!desk.0.path().join("used").exists(), "a failure burns nothing");

@@ -136,6 +136,36 @@ impl Level {
     }
 }
 
+/// What has to be known before anything is executed. There is no default: who
+/// judges a certificate says by which measure.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Demand {
+    /// Whatever this conformance profile needs; not knowing it is failing
+    /// (PCA-SPEC 9: fail closed).
+    Level(Level),
+    /// As the released vectors: a signal that nobody gave does not count.
+    /// They give no signal that their test is not about, so at a level most
+    /// of them would fall back. Not fit for executing anything.
+    ReleasedVectors,
+}
+
+impl Demand {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Level(level) => level.name(),
+            Self::ReleasedVectors => "released-vectors",
+        }
+    }
+
+    fn needs(self, check: Check) -> bool {
+        match self {
+            Self::Level(level) => check.needed_from() <= level,
+            Self::ReleasedVectors => false,
+        }
+    }
+}
+
 /// What a check came to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
@@ -189,8 +219,8 @@ pub struct Request<'a> {
     pub constraints: Option<&'a Constraints>,
     /// What the executor observed.
     pub observations: &'a Observations,
-    /// The level that the executor claims.
-    pub level: Option<Level>,
+    /// What has to be known.
+    pub demand: Demand,
 }
 
 /// All checks, made.
@@ -198,8 +228,8 @@ pub struct Request<'a> {
 pub struct Evaluation {
     /// In order.
     pub checks: Vec<Checked>,
-    /// The level that was claimed.
-    pub level: Option<Level>,
+    /// What had to be known.
+    pub demand: Demand,
     /// The suite under which the expected digest is the certificate's.
     pub suite: Option<Suite>,
     /// Whether this evaluation used up the nonce.
@@ -207,26 +237,33 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// The verdict at the claimed level.
+    /// The verdict by the demand it was made with.
     pub fn verdict(&self) -> Verdict {
-        self.verdict_at(self.level)
+        self.verdict_by(self.demand)
     }
 
-    /// The verdict at another level; without one, what nobody said does not
-    /// count.
-    pub fn verdict_at(&self, level: Option<Level>) -> Verdict {
-        let fails = |checked: &&Checked| match checked.outcome {
-            Outcome::Passed => false,
-            Outcome::Failed => true,
-            Outcome::Unknown => level.is_some_and(|level| checked.check.needed_from() <= level),
-        };
-        match self.checks.iter().find(fails) {
+    /// The verdict by another demand.
+    pub fn verdict_by(&self, demand: Demand) -> Verdict {
+        match self.first_failure_by(demand) {
             None => Verdict { decision: Decision::Execute, reason_code: ReasonCode::Ok },
             Some(first) => {
                 let reason_code = first.check.reason();
                 Verdict { decision: Decision::Fallback, reason_code }
             }
         }
+    }
+
+    /// The check that gives the reason to fall back.
+    pub fn first_failure(&self) -> Option<&Checked> {
+        self.first_failure_by(self.demand)
+    }
+
+    fn first_failure_by(&self, demand: Demand) -> Option<&Checked> {
+        self.checks.iter().find(|checked| match checked.outcome {
+            Outcome::Passed => false,
+            Outcome::Failed => true,
+            Outcome::Unknown => demand.needs(checked.check),
+        })
     }
 
     /// What a check came to.
@@ -236,7 +273,7 @@ impl Evaluation {
     }
 }
 
-/// Makes every check and, if the claimed level executes, burns the nonce. A
+/// Makes every check and, if the verdict is to execute, burns the nonce. A
 /// memory that cannot be asked gives no verdict at all.
 pub fn check<M: NonceMemory>(
     request: &Request<'_>,
@@ -251,8 +288,8 @@ pub fn check<M: NonceMemory>(
         Check::Replay => checks::replay(memory.is_some(), nonce, is_burned),
         other => checks::make(other, request),
     });
-    let (level, suite) = (request.level, checks::suite(request));
-    let mut evaluation = Evaluation { checks: checks.to_vec(), level, suite, is_burned: false };
+    let (demand, suite) = (request.demand, checks::suite(request));
+    let mut evaluation = Evaluation { checks: checks.to_vec(), demand, suite, is_burned: false };
     let executes = evaluation.verdict().decision == Decision::Execute;
     if let (true, Some(memory), Some(nonce)) = (executes, memory, nonce) {
         evaluation.is_burned = memory.burn(nonce)?;

@@ -5,7 +5,7 @@ use super::fixture::{Fixture, set, unset};
 use super::{CaseResult, run, told};
 use crate::profile::pca::certificate::PcaCertificateRecord;
 use crate::profile::pca::digest::{Label, pc_digest};
-use crate::profile::pca::execute::{Level, Request, Verdict};
+use crate::profile::pca::execute::{Demand, Level, Request, Verdict};
 use crate::profile::pca::memory::Nonces;
 use crate::profile::pca::observations::Observations;
 use crate::profile::pca::reason::{Decision, ReasonCode};
@@ -89,7 +89,7 @@ fn verdict(fixture: &Fixture, memory: &Nonces) -> Verdict {
         certificate: &certificate,
         constraints: Some(&constraints),
         observations: &observations,
-        level: Some(Level::Gold),
+        demand: Demand::Level(Level::Gold),
     };
     run(&request, memory).verdict()
 }
@@ -186,7 +186,7 @@ fn omission() -> CaseResult {
             certificate: &certificate,
             constraints: Some(&constraints),
             observations: &observations,
-            level: Some(Level::Bronze),
+            demand: Demand::Level(Level::Bronze),
         };
         let found = run(&request, &Nonces::default()).verdict();
         Ok(vec![(found, if null == absent { ReasonCode::Ok } else { ReasonCode::Unknown })])

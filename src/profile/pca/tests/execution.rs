@@ -14,15 +14,16 @@ pub(in super::super) fn observations(changes: &[(&str, &str)]) -> Observations {
     Observations::of(with(&json(&plain), changes))
 }
 
-fn evaluate(certificate: &Json, observed: &Observations, level: Option<Level>) -> Evaluation {
+fn evaluate(certificate: &Json, observed: &Observations, demand: Demand) -> Evaluation {
     let record = PcaCertificateRecord::of(certificate.clone());
     let request =
-        Request { certificate: &record, constraints: None, observations: observed, level };
+        Request { certificate: &record, constraints: None, observations: observed, demand };
     check(&request, Some(&Nonces::default())).unwrap()
 }
 
 fn reason(changes: &[(&str, &str)]) -> &'static str {
-    let verdict = evaluate(&certificate(&[]), &observations(changes), None).verdict();
+    let verdict =
+        evaluate(&certificate(&[]), &observations(changes), Demand::ReleasedVectors).verdict();
     assert_eq!(verdict.decision == Decision::Execute, verdict.reason_code == ReasonCode::Ok);
     verdict.reason_code.name()
 }
@@ -102,7 +103,7 @@ fn each_observation_gives_its_reason() {
 #[test]
 fn all_checks_are_made_whatever_fails_first() {
     let observed = observations(&[("now", "7"), ("conflict", "true"), ("ood", "true")]);
-    let made = evaluate(&certificate(&[("x", "1")]), &observed, Some(Level::Gold));
+    let made = evaluate(&certificate(&[("x", "1")]), &observed, Demand::Level(Level::Gold));
     let order: Vec<Check> = made.checks.iter().map(|checked| checked.check).collect();
     assert_eq!(order, Check::ALL);
     let failed = |check| made.outcome(check) == Outcome::Failed;
@@ -147,7 +148,7 @@ fn of_any_two_failures_the_earlier_gives_the_reason() {
                 certificate: &record,
                 constraints: None,
                 observations: &observed,
-                level: None,
+                demand: Demand::ReleasedVectors,
             };
             let made = check(&request, Some(&memory)).unwrap();
             assert_eq!(made.verdict().reason_code.name(), *reason, "{name} and {other}");
@@ -169,9 +170,10 @@ fn what_nobody_said_counts_from_its_level_on() {
     let mut said: Vec<(&str, &str)> = vec![("expected_pc_digest", &digest)];
     let mut verdicts = |more: &[(&'static str, &'static str)]| {
         said.extend(more);
-        let made = evaluate(&whole, &observations(&said), None);
-        [None, Some(Level::Bronze), Some(Level::Silver), Some(Level::Gold)]
-            .map(|level| made.verdict_at(level).reason_code.name())
+        let made = evaluate(&whole, &observations(&said), Demand::ReleasedVectors);
+        let levels = Level::ALL.map(Demand::Level);
+        let [bronze, silver, gold] = levels.map(|level| made.verdict_by(level).reason_code.name());
+        [made.verdict().reason_code.name(), bronze, silver, gold]
     };
     let steps: &'static str = Box::leak(steps.into_boxed_str());
     let (ok, integrity) = ("RC_OK", "INTEGRITY_MISMATCH");
@@ -188,16 +190,20 @@ fn what_nobody_said_counts_from_its_level_on() {
 }
 
 #[test]
-fn no_memory_is_enough_only_where_no_level_is_claimed() {
+fn no_memory_is_enough_only_for_released_vectors() {
     let record = PcaCertificateRecord::of(certificate(&[]));
     let observed = observations(&[]);
-    let request =
-        Request { certificate: &record, constraints: None, observations: &observed, level: None };
+    let request = Request {
+        certificate: &record,
+        constraints: None,
+        observations: &observed,
+        demand: Demand::ReleasedVectors,
+    };
     let made = check::<Nonces>(&request, None).unwrap();
     assert_eq!(made.verdict().reason_code, ReasonCode::Ok);
     assert_eq!(made.outcome(Check::Plan), Outcome::Unknown, "never silently");
     assert!(!made.is_burned);
-    assert_eq!(made.verdict_at(Some(Level::Bronze)).reason_code, ReasonCode::PcReplay);
+    assert_eq!(made.verdict_by(Demand::Level(Level::Bronze)).reason_code, ReasonCode::PcReplay);
 }
 
 #[test]
@@ -211,7 +217,7 @@ fn a_window_that_cannot_be_read_is_a_reason_of_its_own() {
         let changed = certificate(&[("effective_time", window)]);
         let digest = format!("\"{}\"", pc_digest(Suite::PcaV1, &changed).unwrap().hex());
         let observed = observations(&[("expected_pc_digest", &digest)]);
-        let made = evaluate(&changed, &observed, None);
+        let made = evaluate(&changed, &observed, Demand::ReleasedVectors);
         assert_eq!(made.verdict().reason_code, ReasonCode::EffectiveTime, "{window}");
     }
 }
@@ -224,7 +230,7 @@ fn a_digest_of_the_released_canonicaliser_is_understood_and_named() {
     assert_ne!(python.hex(), ours.hex());
     for digest in [ours, python] {
         let observed = observations(&[("expected_pc_digest", &format!("\"{}\"", digest.hex()))]);
-        let made = evaluate(&changed, &observed, None);
+        let made = evaluate(&changed, &observed, Demand::ReleasedVectors);
         assert_eq!(
             (made.verdict().reason_code, made.suite),
             (ReasonCode::Ok, Some(digest.suite()))
@@ -242,7 +248,7 @@ fn a_nonce_is_burned_once_and_by_success_alone() {
             certificate: &record,
             constraints: None,
             observations: &observed,
-            level: None,
+            demand: Demand::ReleasedVectors,
         };
         let made = check(&request, Some(&memory)).unwrap();
         (made.verdict().reason_code.name(), made.is_burned)
@@ -293,7 +299,7 @@ fn constraints_have_the_digest_they_state() {
             certificate: &record,
             constraints: Some(&constraints),
             observations: &observed,
-            level: None,
+            demand: Demand::ReleasedVectors,
         };
         let made = check::<Nonces>(&request, None).unwrap();
         assert_eq!(made.verdict().reason_code.name(), reason, "{text}");
@@ -322,7 +328,7 @@ fn an_unknown_merkle_rule_and_a_root_that_is_not_there() {
     for (changes, outcome) in cases {
         let changes = [*changes, &[("plan_digest", plan.as_str())]].concat();
         let observed = observations(&[("step_digests", &steps), ("merkle_ok", "true")]);
-        let made = evaluate(&certificate(&changes), &observed, None);
+        let made = evaluate(&certificate(&changes), &observed, Demand::ReleasedVectors);
         assert_eq!(made.outcome(Check::Merkle), *outcome, "{changes:?}");
         assert_eq!(made.outcome(Check::Plan), Outcome::Passed);
     }

@@ -12,7 +12,7 @@ fn judged(bytes: &[u8]) -> Vec<(String, String)> {
         certificate: &record,
         constraints: Some(&constraints),
         observations: &observations,
-        level: None,
+        demand: Demand::ReleasedVectors,
     };
     let made = check(&request, Some(&Nonces::default())).unwrap();
     assert_eq!(made.checks.len(), Check::ALL.len());
@@ -71,7 +71,7 @@ fn every_member_of_every_type() {
                 certificate: &record,
                 constraints: None,
                 observations: &observations,
-                level: None,
+                demand: Demand::ReleasedVectors,
             };
             let verdict = check::<Nonces>(&request, None).unwrap().verdict();
             assert_eq!(verdict.decision, Decision::Fallback, "{name} {value}");
