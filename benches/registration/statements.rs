@@ -105,6 +105,7 @@ impl Agent {
             }),
             constraints: Vec::new(),
             model_attestation: None,
+            decision_id: None,
             supersedes: None,
         };
         let made = action.produce().expect("a capsule");

@@ -68,8 +68,8 @@ pub(super) struct What {
     /// Seal an outcome of an earlier action, named by its subject
     #[arg(long, value_name = "SUB", requires = "iss", conflicts_with_all = ["content_type", "supersedes"])]
     outcome_of: Option<String>,
-    /// Decision an outcome belongs to
-    #[arg(long, value_name = "ID", requires = "outcome_of")]
+    /// Decision that the action or outcome belongs to
+    #[arg(long, value_name = "ID", conflicts_with = "content_type")]
     decision_id: Option<String>,
     /// What the file describes, if not an action: `pacr` is an event
     #[arg(long, requires = "iss", conflicts_with_all = ATTACHED)]
@@ -80,8 +80,8 @@ pub(super) struct What {
 }
 
 /// What goes with an action or a ready payload alone.
-const ATTACHED: [&str; 6] =
-    ["content_type", "request", "response", "evidence", "supersedes", "outcome_of"];
+const ATTACHED: [&str; 7] =
+    ["content_type", "request", "response", "evidence", "supersedes", "outcome_of", "decision_id"];
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Profile {
@@ -153,6 +153,7 @@ impl What {
             response: self.response.as_deref().map(json).transpose()?,
             evidence: self.evidence.iter().map(|e| evidence(e)).collect::<Result<_, _>>()?,
             supersedes: self.supersedes.clone(),
+            decision_id: self.decision_id.clone(),
             // The same description sealed again is the same action.
             action_id: format!(
                 "act-{}",

@@ -115,6 +115,7 @@ fn one_record_twice() -> Vec<u8> {
         effect: None,
         constraints: Vec::new(),
         model_attestation: None,
+        decision_id: None,
         supersedes: None,
     };
     let made = action.produce().unwrap();

@@ -31,9 +31,12 @@ const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"
 const CODES: &[&[&str]] =
     &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES, pca::CODES, cra::CODES];
 
+/// The same for what came with version 2 of the rules.
+const CODES_2: &[&[&str]] = &[capsule::CODES_2];
+
 /// Every code that reading a payload can give: what a policy may name.
 pub fn codes() -> impl Iterator<Item = &'static str> + Clone {
-    CODES.iter().copied().flatten().copied()
+    CODES.iter().chain(CODES_2).copied().flatten().copied()
 }
 
 /// What a payload is.

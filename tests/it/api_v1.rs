@@ -139,6 +139,7 @@ pub(crate) fn action(id: &str, verdict: &str, state: Option<EffectState>) -> Act
         }),
         constraints: Vec::new(),
         model_attestation: None,
+        decision_id: None,
         supersedes: None,
     }
 }

@@ -100,6 +100,37 @@ impl Drop for Running {
     }
 }
 
+/// In the description, by flag, or in neither: then the action is its own
+/// decision.
+#[test]
+fn a_producer_names_the_decision() {
+    let desk = Desk::new();
+    desk.expect(0, "keygen --output agent.key");
+    let action = |id: &str| {
+        format!(
+            r#"{{"operator":"acme","developer":"agent@v1","action_id":"pay-1"{id},"disposition":
+            {{"decision":"accept","approver":"policy"}}}}"#
+        )
+    };
+    std::fs::write(desk.path("plain.json"), action("")).unwrap();
+    std::fs::write(desk.path("named.json"), action(r#","decision_id":"d-1""#)).unwrap();
+    let cases = [
+        ("plain.json", "pay-1"),
+        ("named.json", "d-1"),
+        ("plain.json --decision-id d-1", "d-1"),
+        ("named.json --decision-id d-1", "d-1"),
+    ];
+    for (what, expected) in cases {
+        desk.expect(0, &format!("seal {what} --key agent.key -o out.cose"));
+        let record = desk.json(0, "inspect out.cose --json")["record"].clone();
+        assert_eq!(record["decision_id"], expected, "{what}: {record}");
+    }
+    let line = "seal named.json --decision-id d-2 --key agent.key -o out.cose --json";
+    assert_eq!(desk.json(1, line)["code"], "description-wrong");
+    let raw = "--content-type text/plain --iss a --sub b --key agent.key -o out.cose";
+    desk.expect(2, &format!("seal plain.json --decision-id d-1 {raw}"));
+}
+
 #[test]
 fn exit_codes_are_a_contract() {
     let desk = Desk::new();

@@ -77,6 +77,7 @@ pub(super) fn action(name: &Name, developer: &str) -> anyhow::Result<Action> {
         }),
         constraints: Vec::new(),
         model_attestation: None,
+        decision_id: None,
         supersedes: None,
     })
 }

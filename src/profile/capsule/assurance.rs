@@ -14,7 +14,7 @@ pub enum AttestationMode {
 }
 
 /// What is known of the effect.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum EffectMode {
     /// Nothing was attempted.
     NotApplicable,

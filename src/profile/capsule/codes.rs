@@ -67,6 +67,21 @@ pub const CODES: &[&str] = &[
     "verdict_effect_conflict",
 ];
 
+/// What came with version 2 of the rules: by version 1, decisions do not see it.
+pub const CODES_2: &[&str] = &[
+    "constraint_evidence_inline",
+    "constraint_label_bare",
+    "constraint_label_malformed",
+    "effect_mode_overclaim",
+    "effect_mode_underclaim",
+    "framework_tag_bare",
+    "framework_tags_malformed",
+    "reason_on_executed",
+    "source_kind_unknown",
+    "sources_malformed",
+    "verdict_class_missing",
+];
+
 /// What takes more than one statement to notice: a ledger, a manifest. No
 /// policy meets these.
 pub const LATER_CODES: &[&str] = &[

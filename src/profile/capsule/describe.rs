@@ -13,6 +13,7 @@ use crate::wire::time::UnixSeconds;
 
 const TOP: &[&str] = &[
     "action_id",
+    "decision_id",
     "action_type",
     "operator",
     "developer",
@@ -46,6 +47,8 @@ pub struct Attachments {
     pub evidence: Vec<(String, Json)>,
     /// The Capsule this one closes.
     pub supersedes: Option<String>,
+    /// The decision it belongs to; a description that names another is wrong.
+    pub decision_id: Option<String>,
     /// Used where the description names no action.
     pub action_id: String,
     /// Used where the description names no time.
@@ -70,6 +73,7 @@ impl Action {
         };
         Ok(Self {
             action_id: own("action_id")?.unwrap_or_else(|| with.action_id.clone()),
+            decision_id: decision_id(own("decision_id")?, with.decision_id.clone())?,
             kind,
             operator: own("operator")?
                 .ok_or(wrong("/operator", "given: who answers for it (5.1)"))?,
@@ -82,6 +86,19 @@ impl Action {
             model_attestation: json.get("model_attestation").cloned(),
             supersedes: with.supersedes.clone(),
         })
+    }
+}
+
+/// Said in one place, or alike in both.
+fn decision_id(own: Option<String>, beside: Option<String>) -> Result<Option<String>, Error> {
+    match (&own, &beside) {
+        (Some(own), Some(beside)) if own != beside => {
+            Err(wrong("/decision_id", "the same as --decision-id"))
+        }
+        _ if own.as_deref().or(beside.as_deref()) == Some("") => {
+            Err(wrong("/decision_id", "not empty; leave it out instead"))
+        }
+        _ => Ok(own.or(beside)),
     }
 }
 

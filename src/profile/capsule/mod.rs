@@ -33,7 +33,7 @@ pub use assurance::{AttestationMode, Derived, EffectMode, LedgerMode};
 pub use check::Class1;
 pub use claims::{BINDING, SUBJECT_PREFIX, subject};
 pub use class2::{Class2, Evidence, Manifest, ManifestError, class2};
-pub use codes::{CODES, LATER_CODES};
+pub use codes::{CODES, CODES_2, LATER_CODES};
 pub use describe::{Attachments, Error as DescriptionError};
 pub use id::CapsuleIdRecord;
 pub use ledger::class1_ledger;

@@ -30,6 +30,7 @@ const SPEC_VERSION: &str = "draft-mih-scitt-agent-action-capsule-01";
 /// let response = Suite::JcsN.digest(&Json::read(br#"{"paid":true}"#)?)?;
 /// let action = Action {
 ///     action_id: "pay-17".to_owned(),
+///     decision_id: None,
 ///     kind: ActionKind::Decide,
 ///     operator: "acme".to_owned(),
 ///     developer: "https://agent.example".to_owned(),
@@ -74,6 +75,9 @@ const SPEC_VERSION: &str = "draft-mih-scitt-agent-action-capsule-01";
 pub struct Action {
     /// Stable name of the action, unique in one ledger.
     pub action_id: String,
+    /// The decision it belongs to, where several actions follow from one; the
+    /// action's own name otherwise.
+    pub decision_id: Option<String>,
     /// Whether somebody had to decide.
     pub kind: ActionKind,
     /// The tenant who answers for it.
@@ -220,7 +224,7 @@ impl Action {
             claims: vec![
                 (STATEMENT_TYPE, "agent_action".to_owned()),
                 (ACTION_TYPE, self.kind.name().to_owned()),
-                (DECISION_ID, self.action_id.clone()),
+                (DECISION_ID, self.decision_id.as_ref().unwrap_or(&self.action_id).clone()),
             ],
         })
     }
@@ -236,7 +240,8 @@ impl Action {
             ("timestamp", text(&self.timestamp.to_string())),
             ("constraints", Json::Array(self.constraints.clone())),
         ];
-        let effect = self.effect.as_ref().map(Effect::json);
+        let decision = self.decision_id.as_deref();
+        let effect = self.effect.as_ref().map(|effect| effect.json(decision));
         let mode = EffectMode::derive(effect.as_ref());
         let ledger = if self.supersedes.is_some() { "chained" } else { "standalone" };
         let assurance = [
@@ -294,7 +299,9 @@ impl Disposition {
 }
 
 impl Effect {
-    fn json(&self) -> Json {
+    /// The draft calls the decision id a field of the Effect Record (5.2); an
+    /// action without an effect has it in its header alone.
+    fn json(&self, decision_id: Option<&str>) -> Json {
         use EffectState as S;
         let (status, request, response, by) = match self.state {
             S::Planned => ("planned", None, None, None),
@@ -308,6 +315,7 @@ impl Effect {
         let mut members = vec![("status", text(status))];
         members.extend(self.kind.as_deref().map(|kind| ("type", text(kind))));
         members.extend(self.external_ref.as_deref().map(|r| ("external_ref", text(r))));
+        members.extend(decision_id.map(|id| ("decision_id", text(id))));
         members.extend(self.irreversibility.as_deref().map(|c| ("irreversibility_class", text(c))));
         members.extend(request.map(|digest| ("request_digest", text(&digest.hex()))));
         members.extend(response.map(|digest| ("response_digest", text(&digest.hex()))));

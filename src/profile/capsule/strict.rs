@@ -3,6 +3,7 @@
 //! lets all of it through, so a policy decides.
 
 mod effect;
+mod names;
 mod records;
 
 use super::payload::Payload;
@@ -17,8 +18,13 @@ pub(super) fn findings(absent: Option<String>, payload: &Payload<'_>) -> Vec<Fin
     parties(payload, &mut findings);
     effect::observe(payload, &mut findings);
     records::observe(payload, &mut findings);
+    names::observe(payload, &mut findings);
     self_parent(payload, &mut findings);
     findings
+}
+
+fn error(code: &'static str, at: impl Into<String>, detail: impl Into<String>) -> Finding {
+    Finding::new(Severity::Error, code, at, detail)
 }
 
 fn warning(code: &'static str, at: impl Into<String>, detail: impl Into<String>) -> Finding {
@@ -87,6 +93,6 @@ fn self_parent(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     if own.is_some() && own == payload.text("chain", "parent_capsule_id") {
         let detail = "a Capsule cannot follow itself (5.4.4)";
         let at = "/chain/parent_capsule_id";
-        findings.push(Finding::new(Severity::Error, "chain_self_reference", at, detail));
+        findings.push(error("chain_self_reference", at, detail));
     }
 }

@@ -1,6 +1,6 @@
 //! Verdict, effect and assurance, beyond checks 3 to 5 and 7.
 
-use super::{info, warning};
+use super::{error, info, warning};
 use crate::profile::capsule::assurance::{AttestationMode, EffectMode, LedgerMode};
 use crate::profile::capsule::payload::{Payload, is_digest};
 use crate::profile::capsule::vocabulary::{EFFECT_STATUSES, is_known_verdict};
@@ -9,6 +9,7 @@ use crate::wire::json::Json;
 
 pub(super) fn observe(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     modes(payload, findings);
+    effect_mode(payload, findings);
     verdict(payload, findings);
     if payload.block("effect").is_some() {
         status(payload, findings);
@@ -33,6 +34,24 @@ fn modes(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     for (name, _) in known.into_iter().filter(|(_, is_known)| !is_known) {
         let at = format!("/assurance/{name}");
         findings.push(warning("assurance_mode_unknown", at, "not one of the modes (5.3)"));
+    }
+}
+
+/// What is claimed of the effect against what the record shows of it. A claim
+/// of `confirmed` is check 7; the reference is silent about the others.
+fn effect_mode(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
+    let claimed = payload.text("assurance", "effect_mode").and_then(EffectMode::from_name);
+    let Some(claimed) = claimed else { return };
+    let derived = EffectMode::derive(payload.block("effect"));
+    let at = "/assurance/effect_mode";
+    let detail = || {
+        let (claimed, derived) = (claimed.name(), derived.name());
+        format!("{claimed:?} is claimed, but {derived} is what the record shows (5.3)")
+    };
+    if claimed > derived && claimed != EffectMode::Confirmed {
+        findings.push(error("effect_mode_overclaim", at, detail()));
+    } else if claimed < derived {
+        findings.push(warning("effect_mode_underclaim", at, detail()));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Disposition details, constraint records and model attestation.
 
-use super::{info, warning};
+use super::{error, info, warning};
 use crate::profile::capsule::assurance::EffectMode;
 use crate::profile::capsule::payload::{Payload, is_digest};
 use crate::profile::capsule::vocabulary::{ON_EXPIRY, RESULTS};
@@ -25,6 +25,17 @@ fn disposition(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     if payload.member("disposition", "authority").is_some_and(|v| v.text().is_none()) {
         let detail = "at most a reference, never its structure (5.4)";
         findings.push(warning("member_not_text", "/disposition/authority", detail));
+    }
+    let verdict = payload.text("disposition", "verdict_class");
+    if reason.is_some() && verdict == Some("executed") {
+        let detail = "an action that was executed has no reason to give (5.4)";
+        findings.push(warning("reason_on_executed", "/disposition/reason_digest", detail));
+    }
+    let decision = payload.text("disposition", "decision");
+    let undone = decision.filter(|d| ["reject", "needs_input", "deferred"].contains(d));
+    if let (Some(decision), None) = (undone, payload.member("disposition", "verdict_class")) {
+        let detail = format!("{decision:?}, and nothing says why; recommended (5.4)");
+        findings.push(info("verdict_class_missing", "/disposition/verdict_class", detail));
     }
     let Some(policy) = payload.member("disposition", "expiry_policy") else { return };
     let at = "/disposition/expiry_policy";
@@ -66,6 +77,10 @@ fn shape(constraint: &Json, at: &str, findings: &mut Vec<Finding>) {
     };
     if let Some(detail) = wrong {
         findings.push(warning("constraint_malformed", at, format!("{detail} (8.1)")));
+    }
+    if constraint.get("evidence").is_some() {
+        let detail = "what a check evaluated is bound by evidence_digest and never shown (8.1)";
+        findings.push(error("constraint_evidence_inline", format!("{at}/evidence"), detail));
     }
     if text("id").is_some_and(|id| !id.is_empty() && !id.contains(['.', ':', '/'])) {
         let detail = "a name without a namespace; no such name is seeded (9.1)";

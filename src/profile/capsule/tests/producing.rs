@@ -86,6 +86,41 @@ fn what_the_profile_forbids_is_refused_with_its_clause() {
     assert_eq!(error.code(), "description-evidence");
 }
 
+/// A decision that led to several actions: in the header, and in the effect
+/// where there is one.
+#[test]
+fn a_decision_has_a_name_of_its_own() {
+    let effect = r#","effect":{"status":"confirmed"}"#;
+    let named = r#","decision_id":"d-1""#;
+    let beside = |id: Option<&str>| Attachments {
+        decision_id: id.map(str::to_owned),
+        ..with(None, Some("{}"))
+    };
+    let cases = [
+        (String::new(), None, "act-1", None),
+        (named.to_owned(), None, "d-1", None),
+        (String::new(), Some("d-1"), "d-1", None),
+        (format!("{named}{effect}"), None, "d-1", Some("d-1")),
+        (effect.to_owned(), Some("d-1"), "d-1", Some("d-1")),
+        (format!("{named}{effect}"), Some("d-1"), "d-1", Some("d-1")),
+        (effect.to_owned(), None, "act-1", None),
+    ];
+    for (rest, flag, claimed, recorded) in cases {
+        let text = description(&format!("{ACCEPT}{rest}"));
+        let made = Action::describe(text.as_bytes(), &beside(flag)).unwrap().produce().unwrap();
+        let claim = made.claims.iter().find(|(name, _)| *name == "capsule_decision_id").unwrap();
+        assert_eq!(claim.1, claimed, "{text}");
+        let (record, noticed) = CapsuleRecord::read(&made.payload);
+        assert_eq!(record.text("effect", "decision_id"), recorded, "{text}");
+        assert_eq!((record.class1().ok, noticed), (Some(true), Vec::new()), "{text}");
+    }
+    for (rest, flag) in [(named, Some("d-2")), (r#","decision_id":"""#, None), ("", Some(""))] {
+        let text = description(&format!("{ACCEPT}{rest}"));
+        let error = Action::describe(text.as_bytes(), &beside(flag)).unwrap_err();
+        assert!(error.to_string().starts_with("/decision_id must be"), "{text}: {error}");
+    }
+}
+
 /// What the types allow but the checks do not: a verdict that never
 /// dispatches beside an effect that was.
 #[test]
