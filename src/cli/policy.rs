@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::output::Out;
 use super::{Answer, Stop, broken_store, files};
-use crate::envelope::{Resolved, SignedStatement};
+use crate::envelope::{Door, Resolved, SignedStatement};
 use crate::policy::{Facts, Policy, RuleTrace};
 use crate::service::{self, ReplayOptions, now};
 use crate::{profile, store};
@@ -111,7 +111,7 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
     let own = args.data.as_ref().map(|data| data.join("trust.toml"));
     let trust = files::trust(args.trust.as_deref().or(own.as_deref()))?;
     let statement = SignedStatement::parse(files::read(&args.file)?)?;
-    let authentic = statement.authenticate(&trust, &Resolved::default(), now());
+    let authentic = statement.authenticate(&Door::new(&trust, &Resolved::default(), now()));
     let authentic = authentic.map_err(|e| Stop::no(e.code(), e.to_string()))?;
     let read = profile::read(&authentic);
     let (facts, where_to) = match &args.data {

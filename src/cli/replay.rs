@@ -48,20 +48,29 @@ fn local(data: &Path, options: ReplayOptions, out: &Out) -> anyhow::Result<Repla
 
 fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Answer> {
     let first = replayed.differs.first();
+    let is_unknown = first.is_some_and(|one| one.code == "rules-version-unknown");
     let text = match first {
+        Some(one) if is_unknown => {
+            format!("cannot tell  from entry #{} on: {}", one.index, one.detail)
+        }
         None => format!("yes  {} entries decided again, all the same", grouped(replayed.decided)),
         Some(one) => {
             format!("no  entry #{} is decided differently: {}: {}", one.index, one.code, one.detail)
         }
     };
     let code = first.map_or("ok", |one| one.code);
-    let (ok, size, decided) = (first.is_none(), replayed.size, replayed.decided);
+    let ok = (!is_unknown).then_some(first.is_none());
+    let (size, decided) = (replayed.size, replayed.decided);
     let first = first.map(object);
     out.answer(
         &json!({ "ok": ok, "code": code, "size": size, "decided": decided, "first": first }),
         &text,
     )?;
-    Ok(if ok { Answer::Yes } else { Answer::No })
+    Ok(match ok {
+        Some(true) => Answer::Yes,
+        Some(false) => Answer::No,
+        None => Answer::CannotTell,
+    })
 }
 
 /// One entry that comes out differently, for machines.

@@ -62,6 +62,9 @@ impl Stop {
 /// A store that must not be written to is a "no"; one that cannot be had is
 /// no answer.
 pub(super) fn broken_store(error: ControlError, data: &Path) -> anyhow::Error {
+    if let ControlError::Rules(unknown) = &error {
+        return Stop::failed(unknown.code(), unknown.to_string()).into();
+    }
     let ControlError::Store(source) = &error else { return error.into() };
     let (code, what) = (source.code(), source.to_string());
     let (program, data) = (program(), data.display());

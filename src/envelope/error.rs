@@ -90,6 +90,12 @@ pub enum Error {
     /// The protected byte string does not hold strict CBOR.
     #[error("in the protected header, {source}")]
     ProtectedHeader { source: cbor::Error },
+    /// A policy statement that names rules we do not know.
+    #[error(
+        "the log works by version {found:?} of the rules at the door, which this program does \
+         not know; use a newer one"
+    )]
+    RulesVersionUnknown { found: String },
     /// The signature does not verify under the issuer's key.
     #[error("the signature does not verify under key {kid}")]
     SignatureInvalid { kid: KeyId },
@@ -139,6 +145,7 @@ impl Error {
             Self::NotCbor(source) | Self::ProtectedHeader { source } => source.code(),
             Self::NotSign1 { .. } => "not-sign1",
             Self::PayloadMissing => "payload-missing",
+            Self::RulesVersionUnknown { .. } => "rules-version-unknown",
             Self::SignatureInvalid { .. } => "signature-invalid",
             Self::SubjectMissing => "subject-missing",
             Self::TooLarge { .. } => "too-large",

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{Error, SignedStatement, StatementId};
+use super::{Door, Error, RulesVersion, SignedStatement, StatementId};
 use crate::key::{Algorithm, PublicKey};
 use crate::trust::TrustAnchors;
 use crate::trust::x509::{VerifiedChain, x5t_matches};
@@ -77,38 +77,28 @@ pub struct Authentic {
     canonical: Option<Vec<u8>>,
     id: StatementId,
     issuer: Issuer,
+    rules: RulesVersion,
 }
 
 impl SignedStatement {
     /// Checks conformance, finds the issuer's key, verifies the signature.
-    /// `now` is the time of registration: chains and pins must hold then.
-    pub fn authenticate(
-        self,
-        trust: &TrustAnchors,
-        resolved: &Resolved,
-        now: UnixSeconds,
-    ) -> Result<Authentic, Error> {
+    pub fn authenticate(self, door: &Door<'_>) -> Result<Authentic, Error> {
         self.algorithm()?;
         self.header().conformance()?;
-        let issuer = self.issuer(trust, resolved, (now, None))?;
+        let issuer = self.issuer(door, None)?;
         let canonical = self.canonical();
         let id = StatementId::of_canonical(&canonical);
         let canonical = if let Cow::Owned(canonical) = canonical { Some(canonical) } else { None };
-        Ok(Authentic { issuer, id, canonical, statement: self })
+        Ok(Authentic { issuer, id, canonical, statement: self, rules: door.rules })
     }
 
-    /// Who signed, judged at a time, over `detached` if the statement has no
-    /// payload of its own. A registration needs `authenticate`; this is also
-    /// for verifiers of statements that no log would take.
-    pub fn issuer(
-        &self,
-        trust: &TrustAnchors,
-        resolved: &Resolved,
-        (now, detached): (UnixSeconds, Option<&[u8]>),
-    ) -> Result<Issuer, Error> {
+    /// Who signed, over `detached` if the statement has no payload of its
+    /// own. A registration needs `authenticate`; this is also for verifiers of
+    /// statements that no log would take.
+    pub fn issuer(&self, door: &Door<'_>, detached: Option<&[u8]>) -> Result<Issuer, Error> {
         let algorithm = self.algorithm()?;
         let payload = self.payload().or(detached).ok_or(Error::PayloadMissing)?;
-        let (binding, candidates) = self.candidates(algorithm, (trust, resolved, now))?;
+        let (binding, candidates) = self.candidates(algorithm, door)?;
         let message = super::sig_structure(self.protected(), payload);
         let key = verify_any(&candidates, algorithm, &message, self.signature())?;
         let name = self.header().claims.issuer.clone().unwrap_or_default();
@@ -120,8 +110,9 @@ impl SignedStatement {
     fn candidates(
         &self,
         algorithm: Algorithm,
-        (trust, resolved, now): (&TrustAnchors, &Resolved, UnixSeconds),
+        door: &Door<'_>,
     ) -> Result<(Binding, Vec<PublicKey>), Error> {
+        let Door { trust, resolved, now, .. } = *door;
         let issuer = self.header().claims.issuer.as_deref().unwrap_or_default();
         let pinned = trust.pinned(issuer, self.header().kid.as_deref(), now);
         if self.header().x5t.is_some() || !self.header().chain.is_empty() {
@@ -229,6 +220,11 @@ impl Authentic {
     /// Who signed.
     pub fn issuer(&self) -> &Issuer {
         &self.issuer
+    }
+
+    /// The rules it was authenticated by; a policy decides by the same.
+    pub fn rules(&self) -> RulesVersion {
+        self.rules
     }
 
     /// The payload; an authentic statement has one.

@@ -4,6 +4,7 @@
 //! `authenticate` checks RFC 9943 conformance, binds a key to the issuer and
 //! verifies the signature. Out: `Authentic`, which nothing else can make.
 
+mod door;
 mod error;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -21,6 +22,7 @@ use crate::key::Algorithm;
 use crate::wire::cbor::{self, Reader, Value};
 use crate::wire::limits::STATEMENT_BYTES_MAX;
 
+pub use door::{Door, RulesVersion};
 pub use error::Error;
 pub use header::{Claims, ContentType, HashEnvelope, Header};
 pub use id::StatementId;

@@ -6,7 +6,7 @@ mod conditions;
 use super::rule::Pattern;
 use super::*;
 use crate::envelope::fixture::{ISSUER, NOW, SUBJECT, Sketch, ed25519, es256};
-use crate::envelope::{Resolved, SignedStatement};
+use crate::envelope::{Door, Resolved, SignedStatement};
 use crate::key::SigningKey;
 use crate::profile;
 use crate::trust::TrustAnchors;
@@ -16,7 +16,7 @@ const ISSUERS: &str = include_str!("../../policy/issuers.toml");
 
 fn authentic(sketch: &Sketch, key: &SigningKey, trust: &TrustAnchors) -> Authentic {
     let statement = SignedStatement::parse(sketch.sign(key)).unwrap();
-    statement.authenticate(trust, &Resolved::default(), NOW).unwrap()
+    statement.authenticate(&Door::new(trust, &Resolved::default(), NOW)).unwrap()
 }
 
 fn own(sketch: &Sketch, key: &SigningKey) -> Authentic {

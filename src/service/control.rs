@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::open::guard_of;
 use super::writer::{self, Change};
 use super::{Identity, Rules, Service, Writer, now};
-use crate::envelope::{self, Authentic, Draft, Resolved, SignedStatement, seal};
+use crate::envelope::{
+    self, Authentic, Door, Draft, Resolved, RulesVersion, SignedStatement, seal_with_claims,
+};
 use crate::key::{self, SigningKey};
 use crate::log::LeafIndex;
 use crate::policy::{self, Policy};
@@ -17,7 +19,7 @@ use crate::wire::cbor;
 use crate::wire::time::UnixSeconds;
 
 impl Writer {
-    /// Puts a policy in force by logging it.
+    /// Puts a policy in force by logging it, together with the rules of today.
     pub(super) fn set_policy(&mut self, policy: Policy) -> Result<(), Error> {
         let text = policy.text().to_owned();
         let statement = self.own_statement(Control::Policy, text.as_bytes())?;
@@ -25,6 +27,7 @@ impl Writer {
         let old = self.shared.rules.load();
         let rules = Rules {
             epoch: old.epoch + 1,
+            version: RulesVersion::CURRENT,
             policy,
             policy_entry: entry,
             trust: old.trust.clone(),
@@ -39,6 +42,7 @@ impl Writer {
         let old = self.shared.rules.load();
         let rules = Rules {
             epoch: old.epoch + 1,
+            version: old.version,
             policy: old.policy.clone(),
             policy_entry: old.policy_entry,
             trust,
@@ -86,9 +90,16 @@ fn own_statement(
         issued_at: Some(now),
         payload,
     };
-    let statement = SignedStatement::parse(seal(&draft, key)?)?;
+    let claims = match control {
+        Control::Policy => RulesVersion::CURRENT.claims(),
+        Control::Succession | Control::Trust => &[],
+    };
+    let claims: Vec<_> = claims.iter().map(|(name, text)| (*name, (*text).to_owned())).collect();
+    let statement = SignedStatement::parse(seal_with_claims(&draft, &claims, key)?)?;
     let trust = TrustAnchors::default().with_issuer(&identity.issuer, &[key.public().clone()]);
-    let authentic = statement.authenticate(&trust, &Resolved::default(), now)?;
+    let log = Some(identity.issuer.as_str());
+    let resolved = Resolved::default();
+    let authentic = statement.authenticate(&Door { log, ..Door::new(&trust, &resolved, now) })?;
     let (admitted, _) = Policy::own(authentic, &identity.issuer).ok_or(Error::NotOwn)?;
     Ok(admitted.into_statement())
 }
@@ -189,7 +200,7 @@ pub enum Error {
     #[error("the store is damaged: nothing is written any more")]
     Damaged,
     /// A statement of our own did not authenticate.
-    #[error("a statement of the log itself is not valid")]
+    #[error("a statement of the log itself is not valid: {0}")]
     Envelope(#[from] envelope::Error),
     /// The first checkpoint could not be published.
     #[error("the checkpoint could not be published")]
@@ -200,6 +211,9 @@ pub enum Error {
     /// Not a control statement under our own name.
     #[error("not a control statement of this log")]
     NotOwn,
+    /// A log that works by rules we do not know.
+    #[error("{0}")]
+    Rules(#[source] envelope::Error),
     /// The policy file cannot run.
     #[error("policy.toml: {0}")]
     Policy(#[from] policy::Error),

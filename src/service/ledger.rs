@@ -2,7 +2,7 @@
 //! it, whom it believes, what it admits.
 
 use super::Identity;
-use crate::envelope::{Authentic, Resolved, SIGN1_TAG, SignedStatement};
+use crate::envelope::{Authentic, Door, Resolved, RulesVersion, SIGN1_TAG, SignedStatement};
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
 use crate::policy::{Decision, Facts, Memory, Policy};
@@ -29,6 +29,8 @@ pub(super) struct Ledger {
     active: PublicKey,
     /// Keys the store names that have not come up yet, the next one last.
     coming: Vec<PublicKey>,
+    /// The rules at the door; none when the log names some we do not know.
+    version: Option<RulesVersion>,
     trust: TrustAnchors,
     policy: Option<Policy>,
     /// Decides in place of the log's own policy, to see what it would change.
@@ -46,6 +48,7 @@ impl Ledger {
             issuer: identity.issuer.clone(),
             active: keys.pop()?,
             coming: keys,
+            version: Some(RulesVersion::V1),
             trust: TrustAnchors::default(),
             policy: None,
             instead: None,
@@ -86,7 +89,7 @@ impl Ledger {
         let payload = statement.payload().unwrap_or_default();
         Seen {
             read: profile::read_payload(statement.header(), payload),
-            authentic: authenticate(statement, stored, &self.trust),
+            authentic: self.authenticate(statement, stored, &self.trust, self.version),
         }
     }
 
@@ -127,7 +130,9 @@ impl Ledger {
     ) -> Result<(), Wrong> {
         let keys = std::slice::from_ref(&self.active);
         let trust = TrustAnchors::default().with_issuer(&self.issuer, keys);
-        let authentic = authenticate(statement, stored, &trust)?;
+        // Its own statements are bound by the active key in every version.
+        let version = self.version.or(Some(RulesVersion::CURRENT));
+        let authentic = self.authenticate(statement, stored, &trust, version)?;
         let place = Control::ALL.iter().position(|kind| *kind == control);
         if let Some(slot) = place.and_then(|place| self.last.get_mut(place)) {
             *slot = Some(index);
@@ -137,6 +142,9 @@ impl Ledger {
             Control::Policy => {
                 let policy = Policy::parse(&text()).map_err(|e| (e.code(), e.to_string()))?;
                 self.policy = Some(policy);
+                let version = RulesVersion::of_policy(statement.header());
+                self.version = version.as_ref().ok().copied();
+                version.map_err(|e| (e.code(), e.to_string()))?;
             }
             Control::Trust => {
                 self.trust = TrustAnchors::parse(&text()).map_err(|e| (e.code(), e.to_string()))?;
@@ -144,6 +152,35 @@ impl Ledger {
             Control::Succession => self.succeed(authentic.payload())?,
         }
         Ok(())
+    }
+
+    /// Authenticates a logged statement with what was kept beside it, by the
+    /// rules and at the time of its registration.
+    fn authenticate(
+        &self,
+        statement: &SignedStatement,
+        stored: &Stored,
+        trust: &TrustAnchors,
+        version: Option<RulesVersion>,
+    ) -> Result<Authentic, Wrong> {
+        let rules = version.ok_or(("rules-version-unknown", UNKNOWN_RULES.to_owned()))?;
+        let collateral = Value::read(&stored.collateral).map_err(|e| (e.code(), e.to_string()))?;
+        let key = collateral.get(2).and_then(Value::bytes);
+        let key = key.map(PublicKey::from_cose_key).transpose();
+        let keys = key.map_err(|e| (e.code(), e.to_string()))?.into_iter().collect();
+        let statement = match collateral.get(1) {
+            None => statement.clone(),
+            Some(certificates) => with_chain(statement, certificates)?,
+        };
+        let (log, resolved, now) = (Some(self.issuer.as_str()), &Resolved { keys }, stored.time);
+        let authentic = statement
+            .authenticate(&Door { rules, log, trust, resolved, now })
+            .map_err(|e| (e.code(), e.to_string()))?;
+        if authentic.collateral() != stored.collateral {
+            let detail = "what is kept beside the statement is not what authentication needed";
+            return Err(("collateral-differs", detail.to_owned()));
+        }
+        Ok(authentic)
     }
 
     /// The old key has signed; the new one must agree, and be the one the
@@ -170,36 +207,14 @@ impl Ledger {
 }
 
 const NO_POLICY: &str = "no policy was in force yet";
+const UNKNOWN_RULES: &str =
+    "the log works by rules here that this program does not know; use a newer one";
 
 fn control_of(statement: &SignedStatement) -> Option<Control> {
     match &statement.header().content_type {
         Some(crate::envelope::ContentType::Media(name)) => Control::from_content_type(name),
         _ => None,
     }
-}
-
-/// Authenticates a logged statement with what was kept beside it, at the
-/// time it was registered.
-fn authenticate(
-    statement: &SignedStatement,
-    stored: &Stored,
-    trust: &TrustAnchors,
-) -> Result<Authentic, Wrong> {
-    let collateral = Value::read(&stored.collateral).map_err(|e| (e.code(), e.to_string()))?;
-    let key = collateral.get(2).and_then(Value::bytes).map(PublicKey::from_cose_key).transpose();
-    let keys = key.map_err(|e| (e.code(), e.to_string()))?.into_iter().collect();
-    let statement = match collateral.get(1) {
-        None => statement.clone(),
-        Some(certificates) => with_chain(statement, certificates)?,
-    };
-    let authentic = statement
-        .authenticate(trust, &Resolved { keys }, stored.time)
-        .map_err(|e| (e.code(), e.to_string()))?;
-    if authentic.collateral() != stored.collateral {
-        let detail = "what is kept beside the statement is not what authentication needed";
-        return Err(("collateral-differs", detail.to_owned()));
-    }
-    Ok(authentic)
 }
 
 /// Puts certificates that stood in the unprotected map back there.

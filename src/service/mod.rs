@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 
-use crate::envelope::StatementId;
+use crate::envelope::{RulesVersion, StatementId};
 use crate::key::{PublicKey, SigningKey};
 use crate::log::{Edge, LeafIndex, TreeSize};
 use crate::metrics::Metrics;
@@ -138,11 +138,12 @@ impl Snapshot {
     }
 }
 
-/// The policy and trust in force, and where they stand on the log.
+/// The rules, policy and trust in force, and where they stand on the log.
 pub struct Rules {
     /// Counts the changes: a statement judged under other rules than those
     /// in force at its turn is judged again.
     epoch: u64,
+    version: RulesVersion,
     policy: Policy,
     policy_entry: (LeafIndex, StatementId),
     trust: TrustAnchors,
@@ -153,6 +154,11 @@ impl Rules {
     /// The policy in force.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The version of the rules at the door.
+    pub fn version(&self) -> RulesVersion {
+        self.version
     }
 
     /// Where it stands on the log.

@@ -13,7 +13,7 @@ use super::refusals::Ring;
 use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
 use crate::checkpoint::{SignedCheckpoint, VerifierKey};
 use crate::config::Config;
-use crate::envelope::{SignedStatement, StatementId};
+use crate::envelope::{RulesVersion, SignedStatement, StatementId};
 use crate::key::{Algorithm, SigningKey};
 use crate::log::{Edge, LeafIndex};
 use crate::metrics::Metrics;
@@ -99,6 +99,7 @@ pub fn init(
         }),
         rules: ArcSwap::from_pointee(Rules {
             epoch: 0,
+            version: RulesVersion::CURRENT,
             policy: policy.clone(),
             policy_entry: (LeafIndex::new(0), StatementId::of_canonical(b"")),
             trust: TrustAnchors::default(),
@@ -241,6 +242,8 @@ fn rules_in_force(store: &Store) -> Result<Rules, control::Error> {
     let trust_text = text(&trust_statement);
     Ok(Rules {
         epoch: 0,
+        version: RulesVersion::of_policy(policy_statement.header())
+            .map_err(control::Error::Rules)?,
         policy: Policy::parse(&text(&policy_statement))?,
         policy_entry: (policy_index, StatementId::of(&policy_statement)),
         trust: TrustAnchors::parse(&trust_text)?,
@@ -257,8 +260,8 @@ fn control_statement(
     Ok((index, SignedStatement::parse_any_size(stored.canonical)?))
 }
 
-/// Opens a log for serving: changed policy and trust files are put in force
-/// first, then the writer starts.
+/// Opens a log for serving: changed policy and trust files, and the rules of
+/// today, are put in force first, then the writer starts.
 pub fn open(
     path: &Path,
     options: Options,
@@ -273,7 +276,16 @@ pub fn open(
         if text != writer.shared.rules.load().trust_text {
             writer.set_trust(trust, &text)?;
         }
-        if policy.text() != writer.shared.rules.load().policy.text() {
+        let rules = writer.shared.rules.load_full();
+        if rules.version < RulesVersion::CURRENT {
+            let (from, to) = (rules.version.number(), RulesVersion::CURRENT.number());
+            tracing::info!(
+                from,
+                to,
+                "the rules at the door get a new version, logged with the policy"
+            );
+        }
+        if rules.version < RulesVersion::CURRENT || policy.text() != rules.policy.text() {
             writer.set_policy(policy)?;
         }
     }

@@ -7,7 +7,9 @@ use super::hold::{Waited, Waiting};
 use super::queue::{Basis, Ticket};
 use super::refusals::About;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
-use crate::envelope::{self, Authentic, Binding, Issuer, Resolved, SignedStatement, StatementId};
+use crate::envelope::{
+    self, Authentic, Binding, Door, Issuer, Resolved, SignedStatement, StatementId,
+};
 use crate::log::{LeafIndex, TreeSize};
 use crate::policy::{Admitted, Decision};
 use crate::profile::{self, Read};
@@ -119,7 +121,7 @@ impl Service {
         let statement = SignedStatement::parse(bytes)?;
         let resolved = self.resolve(&statement).await?;
         let rules = self.shared.rules.load_full();
-        let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
+        let authentic = statement.authenticate(&self.door(&rules, &resolved))?;
         // Only after authentication: nobody collects a receipt with a
         // signature that does not verify.
         let size = self.head().size;
@@ -155,7 +157,7 @@ impl Service {
                 let again = ticket.into_statement().ok_or(Fault::ShuttingDown)?;
                 let resolved = resolved_before(again.issuer());
                 let statement = again.statement().clone();
-                let authentic = statement.authenticate(&rules.trust, &resolved, now())?;
+                let authentic = statement.authenticate(&self.door(&rules, &resolved))?;
                 let size = self.head().size;
                 if let Some(entry) = self.standing(&authentic)? {
                     return Ok(self.again(entry)?);
@@ -255,6 +257,12 @@ impl Service {
                 Err(Rejected::Refused(Box::new(refusal)))
             }
         }
+    }
+
+    /// What a statement that comes now is judged by.
+    fn door<'a>(&'a self, rules: &'a Rules, resolved: &'a Resolved) -> Door<'a> {
+        let log = Some(self.identity.issuer.as_str());
+        Door { rules: rules.version, log, trust: &rules.trust, resolved, now: now() }
     }
 
     /// Keys for issuers that publish them, when the operator allows asking.

@@ -73,6 +73,8 @@ async fn a_new_log_holds_its_own_rules() {
         if control == Control::Policy {
             assert_eq!(entry.id, id);
             assert_eq!(statement.payload(), Some(OPEN.as_bytes()));
+            let named = RulesVersion::of_policy(statement.header());
+            assert_eq!(named, Ok(RulesVersion::CURRENT));
         }
     }
     assert!(service.entry_at(LeafIndex::new(2)).unwrap().is_none());

@@ -8,7 +8,7 @@
 use super::report::{Check, Outcome, Report};
 use super::{Evidence, capsule, checkpoint, log_keys, malformed, record, statement};
 use crate::checkpoint::SignedCheckpoint;
-use crate::envelope::{ContentType, Resolved, SignedStatement};
+use crate::envelope::{ContentType, Door, Resolved, RulesVersion, SignedStatement};
 use crate::key::PublicKey;
 use crate::policy::{Decision, Facts, Memory, Policy};
 use crate::profile::{self, Control};
@@ -107,7 +107,7 @@ pub(super) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> Report {
     let admitted = match (&policy.1, &trust.1) {
         (Some(policy), Some(trust)) => {
             let earlier: Vec<_> = chain.iter().filter_map(|(_, one)| one.as_ref()).collect();
-            admitted(&subject, &bundle, (policy, trust, &earlier))
+            admitted(&subject, &bundle, (policy, trust, &earlier), &mut report.warnings)
         }
         _ => Check::not_checked("admitted", "policy or trust cannot be read"),
     };
@@ -147,9 +147,10 @@ fn part(
             return (Check::no(name, "bundle-other-control", detail), None);
         }
         let own = TrustAnchors::default().with_issuer(&log, &keys);
-        let now = evidence.now;
+        let (resolved, now) = (Resolved::default(), evidence.now);
+        let door = Door { log: Some(&log), ..Door::new(&own, &resolved, now) };
         if !keys.is_empty()
-            && let Err(e) = statement.issuer(&own, &Resolved::default(), (now, None))
+            && let Err(e) = statement.issuer(&door, None)
         {
             return (Check::no(name, e.code(), e.to_string()), None);
         }
@@ -176,11 +177,39 @@ fn place_of(statement: &SignedStatement) -> Option<u64> {
     }
 }
 
-/// The decision, made again from the entries in the bundle.
+/// The decision, made again from the entries in the bundle, by the rules that
+/// its policy entry put in force.
 fn admitted(
     subject: &SignedStatement,
     bundle: &Bundle,
+    entries: (&SignedStatement, &SignedStatement, &[&SignedStatement]),
+    warnings: &mut Vec<String>,
+) -> Check {
+    let rules = match RulesVersion::of_policy(entries.0.header()) {
+        Ok(rules) => rules,
+        Err(e) => return Check::cannot_tell("admitted", e.code(), e.to_string()),
+    };
+    let check = decided(subject, bundle, entries, rules);
+    if check.outcome != Outcome::No && rules < RulesVersion::CURRENT {
+        let today = decided(subject, bundle, entries, RulesVersion::CURRENT);
+        if today.outcome == Outcome::No {
+            warnings.push(outdated(rules, &today.detail));
+        }
+    }
+    check
+}
+
+/// What to say of a statement that was logged by rules since made stricter.
+pub(super) fn outdated(rules: RulesVersion, detail: &str) -> String {
+    let number = rules.number();
+    format!("version {number} of the rules at the door let it in; today's would not: {detail}")
+}
+
+fn decided(
+    subject: &SignedStatement,
+    bundle: &Bundle,
     (policy, trust, earlier): (&SignedStatement, &SignedStatement, &[&SignedStatement]),
+    rules: RulesVersion,
 ) -> Check {
     let no = |code, detail: String| Check::no("admitted", code, detail);
     let text =
@@ -199,8 +228,11 @@ fn admitted(
         return Check::cannot_tell("admitted", "certificates-outside", detail);
     }
     let key = collateral.get(2).and_then(Value::bytes).map(PublicKey::from_cose_key);
-    let keys = key.into_iter().filter_map(Result::ok).collect();
-    let authentic = match subject.clone().authenticate(&trust, &Resolved { keys }, bundle.time) {
+    let resolved = Resolved { keys: key.into_iter().filter_map(Result::ok).collect() };
+    let log = receipt_of(subject).and_then(|r| r.envelope().header().claims.issuer.clone());
+    let (log, now) = (log.as_deref(), bundle.time);
+    let door = Door { rules, log, trust: &trust, resolved: &resolved, now };
+    let authentic = match subject.clone().authenticate(&door) {
         Ok(authentic) => authentic,
         Err(e) => return no(e.code(), e.to_string()),
     };

@@ -2,7 +2,7 @@
 
 use super::report::{Check, Report};
 use super::{Error, Evidence, Memo, inclusion, log_keys, unknown_log};
-use crate::envelope::{self, Binding, Issuer, Resolved, SignedStatement};
+use crate::envelope::{self, Binding, Door, Issuer, Resolved, RulesVersion, SignedStatement};
 use crate::receipt::{Receipt, attached};
 use crate::trust::TrustAnchors;
 use crate::wire::text;
@@ -58,7 +58,17 @@ fn signed(
     now: UnixSeconds,
     warnings: &mut Vec<String>,
 ) -> Check {
-    let found = statement.issuer(evidence.trust, &Resolved::default(), (now, evidence.payload));
+    let resolved = Resolved::default();
+    let today = Door::new(evidence.trust, &resolved, now);
+    let found = statement.issuer(&today, evidence.payload).or_else(|e| {
+        // A receipt may be older than the rules of today.
+        let then = Door { rules: RulesVersion::V1, ..today };
+        let is_logged = attached(statement).is_ok_and(|receipts| !receipts.is_empty());
+        let found = statement.issuer(&then, evidence.payload).ok().filter(|_| is_logged);
+        let Some(issuer) = found else { return Err(e) };
+        warnings.push(super::bundle::outdated(RulesVersion::V1, &e.to_string()));
+        Ok(issuer)
+    });
     match found {
         Ok(issuer) => {
             if issuer.binding == Binding::SelfCertified {
@@ -69,9 +79,12 @@ fn signed(
             }
             Check::yes("signed", describe(&issuer))
         }
-        Err(e @ (envelope::Error::IssuerUnknown { .. } | envelope::Error::PayloadMissing)) => {
-            Check::cannot_tell("signed", e.code(), e.to_string())
-        }
+        // A log keeps unprotected certificates beside the statement, not in it.
+        Err(
+            e @ (envelope::Error::ChainMissing
+            | envelope::Error::IssuerUnknown { .. }
+            | envelope::Error::PayloadMissing),
+        ) => Check::cannot_tell("signed", e.code(), e.to_string()),
         Err(envelope::Error::Chain(e)) if e.code() == "x509-untrusted" => {
             Check::cannot_tell("signed", e.code(), e.to_string())
         }

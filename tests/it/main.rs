@@ -81,5 +81,8 @@ mod policy;
 /// `capstan replay` on a log behind an address.
 mod replay;
 
+/// Logs from before rules at the door had a version.
+mod rules;
+
 /// `capstan trace` on files.
 mod trace;

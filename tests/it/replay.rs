@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use capstan::envelope::{Authentic, Draft, Resolved, SignedStatement, seal};
+use capstan::envelope::{Authentic, Door, Draft, Resolved, SignedStatement, seal};
 use capstan::key::{Algorithm, SigningKey};
 use capstan::log::{Plan, leaf_hash};
 use capstan::profile;
@@ -42,7 +42,8 @@ impl Desk {
         let statement = SignedStatement::parse(seal(&draft, &self.key).unwrap()).unwrap();
         let keys = vec![self.key.public().clone()];
         let resolved = Resolved { keys: if issuer == RESOLVED { keys } else { Vec::new() } };
-        statement.authenticate(&TrustAnchors::default(), &resolved, service::now()).unwrap()
+        let trust = TrustAnchors::default();
+        statement.authenticate(&Door::new(&trust, &resolved, service::now())).unwrap()
     }
 
     /// Puts statements into the log past its policy, as an operator could

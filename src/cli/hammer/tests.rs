@@ -15,7 +15,7 @@ use super::random::Random;
 use super::signers::{KeyKind, signers, trust};
 use super::statements::{Generator, Item};
 use super::tree::Tree;
-use crate::envelope::{Resolved, SignedStatement, StatementId};
+use crate::envelope::{Door, Resolved, SignedStatement, StatementId};
 use crate::log::leaf_hash;
 use crate::profile::{self, Severity};
 use crate::service::now;
@@ -39,7 +39,8 @@ fn every_statement_is_authentic_sound_and_new() {
         let item = generator.next().unwrap();
         let statement = SignedStatement::parse(item.bytes.to_vec()).unwrap();
         assert_eq!(StatementId::of(&statement), item.id);
-        let authentic = statement.authenticate(&trust, &Resolved::default(), now()).unwrap();
+        let authentic =
+            statement.authenticate(&Door::new(&trust, &Resolved::default(), now())).unwrap();
         let binding = authentic.issuer().binding.name();
         assert_eq!(binding == "x5chain", item.key == KeyKind::X5chain, "{binding}");
         let read = profile::read(&authentic);
@@ -58,7 +59,7 @@ fn damaged_statements_are_not_authentic() {
     for _ in 0..40 {
         let item = generator.damaged(false).unwrap();
         let authentic = SignedStatement::parse(item.bytes.to_vec())
-            .and_then(|s| s.authenticate(&trust, &Resolved::default(), now()));
+            .and_then(|s| s.authenticate(&Door::new(&trust, &Resolved::default(), now())));
         assert!(authentic.is_err(), "{:?}", item.damage);
         damages.insert(item.damage.unwrap());
         let item = generator.damaged(true).unwrap();

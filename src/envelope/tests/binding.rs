@@ -106,7 +106,8 @@ fn resolved_keys_are_a_binding_of_their_own() {
     let (key, other) = (es256(), es256());
     let resolved = Resolved { keys: vec![other.public().clone(), key.public().clone()] };
     let statement = SignedStatement::parse(Sketch::new(&key).sign(&key)).unwrap();
-    let authentic = statement.clone().authenticate(&TrustAnchors::default(), &resolved, NOW);
+    let authentic =
+        statement.clone().authenticate(&Door::new(&TrustAnchors::default(), &resolved, NOW));
     let authentic = authentic.unwrap();
     assert_eq!(authentic.issuer().binding, Binding::DidWeb);
     // An auditor cannot ask the network of the past: the key is kept.
@@ -114,7 +115,7 @@ fn resolved_keys_are_a_binding_of_their_own() {
     let kept = collateral.as_map().unwrap()[0].1.as_bytes().unwrap();
     assert_eq!(PublicKey::from_cose_key(kept).as_ref(), Ok(key.public()));
     // A pin outranks what was resolved.
-    let pinned = statement.authenticate(&trust(&other), &resolved, NOW);
+    let pinned = statement.authenticate(&Door::new(&trust(&other), &resolved, NOW));
     assert_eq!(pinned.unwrap_err().code(), "signature-invalid");
     assert_eq!(Binding::ALL.map(|b| Binding::from_name(b.name())), Binding::ALL.map(Some));
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{Sketch, certificate};
-use crate::envelope::{Authentic, Binding, Resolved, SIGN1_TAG, SignedStatement, sig_structure};
+use crate::envelope::{
+    Authentic, Binding, Door, Resolved, SIGN1_TAG, SignedStatement, sig_structure,
+};
 use crate::key::{Algorithm, SigningKey};
 use crate::profile::capsule::{self, CapsuleRecord};
 use crate::trust::TrustAnchors;
@@ -65,9 +67,11 @@ impl Sketch {
             }
             None => return Err(format!("there is no binding {name:?}")),
         };
+        let resolved = Resolved { keys };
         let bytes = told.sign(&key, leaf.as_deref(), &payload)?;
         let statement = SignedStatement::parse(bytes).map_err(|e| e.to_string())?;
-        statement.authenticate(&trust, &Resolved { keys }, NOW).map_err(|e| e.to_string())
+        let door = Door::new(&trust, &resolved, NOW);
+        statement.authenticate(&door).map_err(|e| e.to_string())
     }
 
     /// The capsule with its changes made and its id computed.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::envelope::fixture::{Sketch, es256};
-use crate::envelope::{Authentic, Resolved};
+use crate::envelope::{Authentic, Door, Resolved};
 use crate::key::SigningKey;
 use crate::service::tests::{OPEN, code, data, log_with, options, statement};
 use crate::service::{Service, Writer};
@@ -12,7 +12,7 @@ const CLOSED: &str = "name = \"closed\"\n[[allow]]\nsubject = \"urn:nobody\"\n";
 fn authentic(bytes: &[u8]) -> Authentic {
     let statement = SignedStatement::parse(bytes.to_vec()).unwrap();
     let trust = TrustAnchors::default();
-    statement.authenticate(&trust, &Resolved::default(), crate::service::now()).unwrap()
+    statement.authenticate(&Door::new(&trust, &Resolved::default(), crate::service::now())).unwrap()
 }
 
 /// Lets the writer take statements that nobody has decided about.

@@ -1,0 +1,213 @@
+//! Rules at the door that became stricter, and the logs from before that.
+//!
+//! `tests/fixtures/rules-1` is a log that an older program wrote, with entries
+//! in it that no log takes any more.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use capstan::envelope::{
+    Authentic, Door, Draft, Resolved, RulesVersion, SignedStatement, seal_with_claims,
+};
+use capstan::key::{Algorithm, SigningKey};
+use capstan::log::{LeafIndex, Plan, leaf_hash};
+use capstan::profile::{self, Control};
+use capstan::service;
+use capstan::store::{Commit, DataDir, NewEntry, Store, Terms};
+use capstan::trust::TrustAnchors;
+use serde_json::{Value as Json, json};
+
+use crate::live::{Server, request};
+
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/rules-1");
+/// Entries of the fixture.
+const SIZE: u64 = 19;
+
+/// A copy of the old log, and what is beside it, in a directory of its own.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        let desk = Self(tempfile::tempdir().unwrap());
+        copy(Path::new(FIXTURE), desk.at());
+        // What git does not keep: directories without files, modes.
+        for keyspace in fs::read_dir(desk.data().join("store/keyspaces")).unwrap() {
+            fs::create_dir_all(keyspace.unwrap().path().join("tables")).unwrap();
+        }
+        for key in fs::read_dir(desk.data().join("keys")).unwrap() {
+            fs::set_permissions(key.unwrap().path(), Permissions::from_mode(0o600)).unwrap();
+        }
+        for private in [desk.data(), desk.data().join("keys")] {
+            fs::set_permissions(private, Permissions::from_mode(0o700)).unwrap();
+        }
+        desk
+    }
+
+    fn at(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn data(&self) -> PathBuf {
+        self.at().join("log")
+    }
+
+    /// What the program says, as an object, and how it ends.
+    fn capstan(&self, line: &str) -> (Option<i32>, Json) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
+        command.args(line.split_whitespace()).arg("--json").current_dir(self.at());
+        command.env("HOME", self.at()).env_remove("XDG_CONFIG_HOME").env_remove("CAPSTAN_TRUST");
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let (text, errors) = (output.stdout, String::from_utf8_lossy(&output.stderr));
+        let object = serde_json::from_slice(&text).unwrap_or_else(|_| panic!("{line}: {errors}"));
+        (output.status.code(), object)
+    }
+
+    fn replay(&self, source: &str) -> Json {
+        let (exit, object) = self.capstan(&format!("replay {source}"));
+        assert_eq!(exit, Some(0), "{object}");
+        object
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// The names of the fixture's statements, in the order of the log.
+fn names() -> Vec<String> {
+    let text = fs::read_to_string(Path::new(FIXTURE).join("entries.txt")).unwrap();
+    text.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
+}
+
+/// The rules that the policy statement at an index names.
+fn rules_at(server: &Server, index: u64) -> RulesVersion {
+    let head = format!("GET /entries/1.{index}/statement");
+    let (status, statement) = request(&server.address, &head, b"").unwrap();
+    assert_eq!(status, 200);
+    let statement = SignedStatement::parse_any_size(statement).unwrap();
+    let kind = statement.header().content_type.as_ref().unwrap().to_string();
+    assert_eq!(kind, Control::Policy.content_type(), "entry {index}");
+    RulesVersion::of_policy(statement.header()).unwrap()
+}
+
+#[test]
+fn old_log_replays_and_goes_on_under_the_rules_of_today() {
+    let desk = Desk::new();
+    assert_eq!(desk.replay("--data log")["decided"], SIZE);
+    assert_eq!(desk.capstan("fsck --data log").0, Some(0));
+
+    let key = SigningKey::generate(Algorithm::Es256).unwrap();
+    let about = |text: &str| {
+        let draft = Draft {
+            content_type: "text/plain",
+            issuer: "https://agent.example",
+            subject: "urn:anybody:new",
+            issued_at: None,
+            payload: text.as_bytes(),
+        };
+        capstan::envelope::seal(&draft, &key).unwrap()
+    };
+    let server = Server::start(&desk.data());
+    assert_eq!(rules_at(&server, 0), RulesVersion::V1);
+    assert_eq!(rules_at(&server, SIZE), RulesVersion::V2, "one more policy statement");
+    for text in ["first", "second"] {
+        let (status, _) = request(&server.address, "POST /entries", &about(text)).unwrap();
+        assert_eq!(status, 201);
+    }
+    let decided = SIZE + 3;
+    server.terminate();
+    assert_eq!(desk.replay("--data log")["decided"], decided);
+
+    // The version is named once.
+    let server = Server::start(&desk.data());
+    assert_eq!(desk.replay(&format!("--url http://{}", server.address))["decided"], decided);
+    server.terminate();
+    assert_eq!(desk.capstan("fsck --data log").0, Some(0));
+}
+
+#[test]
+fn reading_an_old_log_writes_nothing() {
+    let desk = Desk::new();
+    let (exit, listed) = desk.capstan("log --data log --limit 5");
+    assert_eq!(exit, Some(0), "{listed}");
+    assert_eq!(desk.replay("--data log")["decided"], SIZE);
+}
+
+/// What was honest then is not called a lie now.
+#[test]
+fn bundles_of_an_old_log_are_never_a_no() {
+    let desk = Desk::new();
+    for name in names() {
+        let line = format!("verify bundles/{name}.bundle --trust verifier.toml");
+        let (exit, object) = desk.capstan(&line);
+        assert!(matches!(exit, Some(0 | 3)), "{name}: {object}");
+    }
+}
+
+/// Puts a policy statement of the log's own, with any version, into a log.
+fn plant_policy(data: &Path, version: &str) {
+    let identity = fs::read_to_string(data.join("name")).unwrap();
+    let (store, head, mut edge) = Store::open(DataDir::open(data).unwrap()).unwrap();
+    let id = store.keys().unwrap()[0].id();
+    let pem = fs::read_to_string(store.dir().service_key_path(id)).unwrap();
+    let key = SigningKey::from_pem(&pem).unwrap();
+    let policy = fs::read(data.join("policy.toml")).unwrap();
+    let draft = Draft {
+        content_type: Control::Policy.content_type(),
+        issuer: &identity,
+        subject: Control::Policy.subject(),
+        issued_at: None,
+        payload: &policy,
+    };
+    let claims = [(RulesVersion::CLAIM, version.to_owned())];
+    let statement = seal_with_claims(&draft, &claims, &key).unwrap();
+    let trust = TrustAnchors::default().with_issuer(&identity, &[key.public().clone()]);
+    let statement = SignedStatement::parse(statement).unwrap();
+    let resolved = Resolved::default();
+    let door = Door::new(&trust, &resolved, service::now());
+    let statement: Authentic = statement.authenticate(&door).unwrap();
+    let leaf = leaf_hash(statement.id().entry());
+    let terms = Terms::of(statement.statement().header(), &profile::read(&statement));
+    let tiles = edge.append(leaf);
+    let index = LeafIndex::new(head.size().get());
+    let head = head.next(Plan::extend(head.frontier(), &[leaf]).after, service::now());
+    let entry = NewEntry {
+        id: statement.id(),
+        canonical: statement.canonical(),
+        collateral: statement.collateral(),
+        terms: &terms,
+    };
+    let commit = Commit {
+        entries: &[entry],
+        tiles: &tiles.into_iter().collect::<Vec<_>>(),
+        head: &head,
+        controls: &[(Control::Policy, index)],
+        keys: None,
+    };
+    store.commit(&commit).unwrap();
+}
+
+#[test]
+fn unknown_rules_are_not_guessed() {
+    let desk = Desk::new();
+    plant_policy(&desk.data(), "3");
+    for line in ["serve --data log --listen 127.0.0.1:0", "log --data log"] {
+        let (exit, object) = desk.capstan(line);
+        assert_eq!((exit, &object["code"]), (Some(2), &json!("rules-version-unknown")), "{line}");
+    }
+    let (exit, object) = desk.capstan("replay --data log");
+    assert_eq!((exit, &object["ok"]), (Some(3), &Json::Null), "{object}");
+    assert_eq!(object["code"], "rules-version-unknown");
+    assert_eq!(object["first"]["index"], SIZE);
+}
