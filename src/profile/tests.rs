@@ -38,8 +38,9 @@ fn sources(folder: &Path) -> String {
             text += &sources(&path);
         } else if name.ends_with(".rs") && !["tests.rs", "codes.rs"].contains(&name) {
             let whole = std::fs::read_to_string(&path).unwrap();
-            let lists = whole.split("const CODES").nth(1).and_then(|rest| rest.split_once("];"));
-            text += lists.map_or(whole.as_str(), |(_, rest)| rest);
+            let mut pieces = whole.split("const CODES");
+            text += pieces.next().unwrap_or_default();
+            text.extend(pieces.filter_map(|piece| Some(piece.split_once("];")?.1)));
         }
     }
     text
