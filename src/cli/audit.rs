@@ -12,6 +12,7 @@ use super::{Answer, Stop, files, tiles};
 use crate::checkpoint::{Checkpoint, SignedCheckpoint, VerifierKey};
 use crate::log::{Frontier, TreeSize};
 use crate::trust::TrustAnchors;
+use crate::wire::printable::{Printable, printable};
 use crate::wire::text;
 
 #[derive(clap::Args)]
@@ -66,10 +67,14 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         std::fs::create_dir_all(parent).with_context(|| format!("{}", parent.display()))?;
     }
     files::write_file(&path, serde_json::to_string_pretty(&state)?.as_bytes())?;
-    let grown = old.as_ref().map_or("first seen".to_owned(), |old| format!("was {}", old.size));
-    let line = format!(
-        "yes  {}: {} leaves ({grown}), root {}\n  key {key_from}",
-        now.origin, now.size, now.root
+    let grown = old.as_ref().map_or("first seen".into(), |old| printable!("was {}", old.size));
+    let line = printable!(
+        "yes  {}: {} leaves ({}), root {}\n  key {}",
+        now.origin,
+        now.size,
+        grown,
+        now.root,
+        key_from
     );
     let audited = Audited {
         ok: true,
@@ -80,7 +85,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         before: old.map(|old| old.size.get()),
         key_from,
     };
-    out.answer(&audited, &line)?;
+    out.answer(&audited, line)?;
     Ok(Answer::Yes)
 }
 
@@ -125,7 +130,7 @@ async fn compare(
     let start = before.map(frontier_of).transpose()?.unwrap_or(Frontier::empty());
     let forked = |what: String| {
         let first = before.map_or("", |state| state.note.as_str());
-        Stop::no("forked", format!("{what}\n\nbefore:\n{first}\nnow:\n{note}"))
+        Stop::no("forked", what).details(evidence(Some(first), note))
     };
     if let Some(old) = old.filter(|old| now.size < old.size) {
         let what = format!("the log went back from {} to {} leaves", old.size, now.size);
@@ -141,7 +146,19 @@ async fn compare(
         return Err(forked("the log shows another tree than before".to_owned()).into());
     }
     let what = format!("the tiles give root {}, the checkpoint says {}", whole.root(), now.root);
-    Err(Stop::no("tiles-differ", format!("{what}\n\nnow:\n{note}")).into())
+    Err(Stop::no("tiles-differ", what).details(evidence(None, note)).into())
+}
+
+/// What the log has signed, to show to others.
+fn evidence(before: Option<&str>, now: &str) -> Printable {
+    let mut lines = Printable::default();
+    if let Some(before) = before {
+        lines.line("before:");
+        lines.push(Printable::quoted(before));
+    }
+    lines.line("now:");
+    lines.push(Printable::quoted(now));
+    lines
 }
 
 fn older(state: &Remembered, key: &VerifierKey) -> anyhow::Result<Checkpoint> {

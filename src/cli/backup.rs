@@ -9,6 +9,7 @@ use super::output::Out;
 use super::settings::{self, Given};
 use super::{Answer, Stop, broken_store, files, program};
 use crate::service::{self, RestoreOptions};
+use crate::wire::printable::printable;
 use crate::wire::text::grouped;
 
 #[derive(clap::Args)]
@@ -56,12 +57,13 @@ pub(super) fn run(args: &BackupArgs, out: &Out) -> anyhow::Result<Answer> {
     bar.finish_and_clear();
     let head = copied.map_err(|e| broken_store(e, &args.data))?;
     let (size, root) = (head.size.get(), head.root.to_string());
-    let text = format!(
-        "yes  {} statements, root {root}\n  private keys are not copied: keep {} elsewhere",
+    let text = printable!(
+        "yes  {} statements, root {}\n  private keys are not copied: keep {} elsewhere",
         grouped(size),
+        root,
         args.data.join("keys").display()
     );
-    out.answer(&json!({ "ok": true, "code": "ok", "size": size, "root": root }), &text)?;
+    out.answer(&json!({ "ok": true, "code": "ok", "size": size, "root": root }), text)?;
     Ok(Answer::Yes)
 }
 
@@ -87,14 +89,14 @@ pub(super) async fn restore(args: &RestoreArgs, out: &Out) -> anyhow::Result<Ans
     let restored = restored.map_err(|e| broken_store(e, &args.from))?;
     let (size, root) = (restored.head.size.get(), restored.head.root.to_string());
     let what = restored.behind.as_ref().map_or_else(
-        || "it can write".to_owned(),
-        |why| format!("it must not write, serve it with --read-only: {why}"),
+        || "it can write".into(),
+        |why| printable!("it must not write, serve it with --read-only: {}", why),
     );
-    let text = format!("yes  {} statements, root {root}\n  {what}", grouped(size));
+    let text = printable!("yes  {} statements, root {}\n  {}", grouped(size), root, what);
     let writable = restored.behind.is_none();
     let answer = json!({ "ok": true, "code": "ok", "size": size, "root": root,
         "writable": writable, "behind": restored.behind });
-    out.answer(&answer, &text)?;
+    out.answer(&answer, text)?;
     Ok(Answer::Yes)
 }
 

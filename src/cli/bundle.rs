@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::output::Out;
 use super::search::{Source, fetch};
 use super::{Answer, files};
+use crate::wire::printable::printable;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan bundle ID --url http://127.0.0.1:8787 -o action.bundle; \
@@ -24,7 +25,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let bytes = fetch(&args.source, &path, (&[], "application/cbor")).await?;
     files::write(args.output.as_deref(), &bytes, out)?;
     if let Some(path) = &args.output {
-        out.note(&format!("wrote {}", path.display()));
+        out.note(printable!("wrote {}", path.display()));
     }
     Ok(Answer::Yes)
 }

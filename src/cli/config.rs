@@ -7,7 +7,8 @@ use serde::Serialize;
 use super::output::Out;
 use super::settings::{self, Given};
 use super::{Answer, Stop};
-use crate::config::{Mistakes, default_file};
+use crate::config::{Loaded, default_file};
+use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
@@ -55,7 +56,7 @@ struct SettingShown {
 pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
     let (from, print) = match verb {
         Verb::Print { default: true, .. } => {
-            out.line(&default_file())?;
+            out.raw(default_file().as_bytes())?;
             return Ok(Answer::Yes);
         }
         Verb::Print { from, .. } => (from, true),
@@ -64,20 +65,27 @@ pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
     let given =
         Given { data: from.data.as_deref(), config: from.config.as_deref(), ..Given::default() };
     let loaded = settings::load(&given).map_err(wrong)?;
-    loaded.warnings.iter().for_each(|warning| out.note(&format!("warning: {warning}")));
-    let text = if print { loaded.print() } else { "ok".to_owned() };
+    loaded.warnings.iter().for_each(|warning| out.note(printable!("warning: {}", warning)));
+    let text = if print { printed(&loaded) } else { "ok".into() };
     let settings = loaded.sources.into_iter();
     let settings = settings
         .map(|(name, value, source)| SettingShown { name, value, from: source.to_string() })
         .collect();
-    out.answer(&Shown { ok: true, settings, warnings: loaded.warnings }, &text)?;
+    out.answer(&Shown { ok: true, settings, warnings: loaded.warnings }, text)?;
     Ok(Answer::Yes)
+}
+
+fn printed(loaded: &Loaded) -> Printable {
+    let mut text = Printable::default();
+    loaded.print().lines().for_each(|line| text.line(Printable::whole(line)));
+    text
 }
 
 /// Settings that are wrong are a "no"; a file that is not there is none.
 fn wrong(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast::<Mistakes>() {
-        Ok(mistakes) => Stop::no("config", format!("settings:\n{mistakes}")).into(),
+    match error.downcast::<Stop>() {
+        Ok(stop) if stop.code == settings::WRONG => Stop { answer: Answer::No, ..stop }.into(),
+        Ok(stop) => stop.into(),
         Err(other) => other,
     }
 }

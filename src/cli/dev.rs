@@ -13,6 +13,7 @@ use crate::gate::Gate;
 use crate::key::{Algorithm, SigningKey};
 use crate::metrics::Metrics;
 use crate::service::{self, Options, Service};
+use crate::wire::printable::{Printable, printable};
 
 /// Reserved for ever (RFC 2606), so that every verifier can warn.
 const NAME: &str = "dev.capstan.invalid";
@@ -54,7 +55,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     register_samples(service.clone()).await?;
     out.note("DEV \u{2014} receipts from this log prove nothing");
     let (listener, address) = serve::listen(&config).await?;
-    out.note(&next_steps(&format!("http://{address}")));
+    out.note(next_steps(&format!("http://{address}")));
     serve::run_until(service, &config, (listener, out), stop).await?;
     Ok(Answer::Yes)
 }
@@ -69,17 +70,18 @@ async fn register_samples(service: Arc<Service>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn next_steps(url: &str) -> String {
-    let program = program();
-    format!(
+fn next_steps(url: &str) -> Printable {
+    printable!(
         "In another terminal:\n\
-         \x20 {program} keygen --output agent.key\n\
+         \x20 {0} keygen --output agent.key\n\
          \x20 echo '{{\"action\":\"refund\",\"order\":\"7781\"}}' > action.json\n\
-         \x20 {program} seal action.json --key agent.key --content-type application/json \
+         \x20 {0} seal action.json --key agent.key --content-type application/json \
          --iss https://agents.example --sub order-7781 --output action.cose\n\
-         \x20 {program} register action.cose --url {url}\n\
-         \x20 {program} trust add {url} --trust trust.toml --yes\n\
-         \x20 {program} verify action.transparent.cose --trust trust.toml"
+         \x20 {0} register action.cose --url {1}\n\
+         \x20 {0} trust add {1} --trust trust.toml --yes\n\
+         \x20 {0} verify action.transparent.cose --trust trust.toml",
+        program(),
+        url
     )
 }
 

@@ -35,7 +35,7 @@ pub(super) fn write(path: Option<&Path>, bytes: &[u8], out: &Out) -> anyhow::Res
             let stop = Stop::failed("usage", "the result is binary and would go to the screen");
             Err(stop.next("the same command with `-o FILE`").into())
         }
-        _ => out.bytes(bytes),
+        _ => out.raw(bytes),
     }
 }
 

@@ -1,6 +1,5 @@
 //! `capstan fsck`: a log on this machine, recomputed from its bytes.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -9,6 +8,7 @@ use super::output::Out;
 use super::settings::{self, Given};
 use super::{Answer, broken_store};
 use crate::service::{self, Checked};
+use crate::wire::printable::{Printable, printable};
 use crate::wire::text::grouped;
 
 #[derive(clap::Args)]
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let checked = checked.map_err(|e| broken_store(e, &args.data))?;
     let ok = checked.findings.is_empty();
     let text = text(&checked);
-    out.answer(&object(checked, ok), &text)?;
+    out.answer(&object(checked, ok), text)?;
     Ok(if ok { Answer::Yes } else { Answer::No })
 }
 
@@ -73,12 +73,11 @@ fn object(checked: Checked, ok: bool) -> Found {
     }
 }
 
-fn text(checked: &Checked) -> String {
-    let mut text = String::new();
+fn text(checked: &Checked) -> Printable {
     let word = if checked.findings.is_empty() { "yes" } else { "no" };
-    let _infallible = writeln!(
-        text,
-        "{word}  {} statements by {} in {}, root {}",
+    let mut text = printable!(
+        "{}  {} statements by {} in {}, root {}\n",
+        word,
         grouped(checked.head.size.get()),
         several(checked.cast.issuers(), "issuer"),
         several(checked.cast.threads(), "thread"),
@@ -86,7 +85,7 @@ fn text(checked: &Checked) -> String {
     );
     for finding in &checked.findings {
         let place = finding.index.map_or(String::new(), |index| format!("#{index} "));
-        let _infallible = writeln!(text, "  {place}{}: {}", finding.code, finding.detail);
+        text.line(printable!("  {}{}: {}", place, finding.code, finding.detail));
     }
     text
 }

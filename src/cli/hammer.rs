@@ -28,15 +28,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
 use super::client::Client;
-use super::output::Out;
+use super::output::{Live, Out};
 use super::{Answer, Stop, files};
+use crate::wire::printable::{Printable, printable};
 use broken::Broken;
 use counts::Counted;
 use finish::Checked;
@@ -83,7 +83,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let signers = signers::signers(&args.key_kinds()?, args.key_dir.as_deref())?;
     if let Some(path) = &args.trust_out {
         files::write_file(path, signers::trust(&signers).as_bytes())?;
-        out.note(&format!("wrote {}: the log must have it as its trust file", path.display()));
+        out.note(printable!("wrote {}: the log must have it as its trust file", path.display()));
     }
     let Some(url) = &args.url else {
         out.answer(&json!({ "ok": true, "code": "ok" }), "")?;
@@ -102,7 +102,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         Ok(()) => check(&run, (&view, &mut interrupts)).await,
         Err(error) => Err(error),
     };
-    view.finish_and_clear();
+    view.finish();
     match hammered {
         Ok(checked) => kept(&run, (seconds, checked), out),
         Err(error) => match error.downcast::<Broken>() {
@@ -133,7 +133,7 @@ fn sources(plan: &Plan, signers: Arc<Vec<Signer>>) -> anyhow::Result<Vec<Source>
 async fn hammer(
     run: &Arc<Run>,
     (sources, readers): (Vec<Source>, u64),
-    (view, interrupts): (&ProgressBar, &mut Signal),
+    (view, interrupts): (&Live, &mut Signal),
 ) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for source in sources {
@@ -164,16 +164,12 @@ async fn hammer(
 }
 
 /// Whoever watches sees what the report will say, so far.
-fn show(run: &Run, took: Duration, (view, words): (&ProgressBar, String)) {
-    view.set_prefix(words);
-    view.set_message(run.counts.told(took).text());
+fn show(run: &Run, took: Duration, (view, words): (&Live, String)) {
+    view.show(Printable::of(words), run.counts.told(took).text());
 }
 
 /// Looks at everything again, unless somebody has waited long enough.
-async fn check(
-    run: &Run,
-    (view, interrupts): (&ProgressBar, &mut Signal),
-) -> anyhow::Result<Checked> {
+async fn check(run: &Run, (view, interrupts): (&Live, &mut Signal)) -> anyhow::Result<Checked> {
     let mut checked = std::pin::pin!(finish::check(run));
     let (mut ticks, took) = (tokio::time::interval(LIVE), run.started.elapsed());
     let words = "everything is looked at once more";
@@ -197,12 +193,13 @@ fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::R
         let what = "the log acknowledged nothing in time";
         return Err(Stop::cannot_tell("nothing-registered", what).into());
     }
-    let text = format!(
-        "yes  every promise was kept, {:.1} s\n{}\n  checked  {} leaves, {} of {heads} heads, {} places, {} tiles, {} statements again",
+    let text = printable!(
+        "yes  every promise was kept, {:.1} s\n{}\n  checked  {} leaves, {} of {} heads, {} places, {} tiles, {} statements again",
         took.as_secs_f64(),
         statements.text(),
         checked.leaves,
         checked.heads,
+        heads,
         checked.places,
         checked.tiles,
         checked.statements,
@@ -217,7 +214,7 @@ fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::R
         heads,
         checked,
     };
-    out.answer(&told, &text)?;
+    out.answer(&told, text)?;
     Ok(Answer::Yes)
 }
 
@@ -236,7 +233,7 @@ fn not_kept(
     let about = json!({ "url": url, "seed": run.plan.seed, "log_keys": keys, "heads": heads });
     let evidence = broken.save(&args.save, &about)?;
     let directory = evidence.first().and_then(|file| file.parent()).unwrap_or(&args.save);
-    let text = format!("no   {broken}\n  evidence in {}", directory.display());
+    let text = printable!("no   {}\n  evidence in {}", broken, directory.display());
     let told = NotKept {
         ok: false,
         code: "broken-promise",
@@ -248,7 +245,7 @@ fn not_kept(
         evidence,
         statements: run.counts.told(took),
     };
-    out.answer(&told, &text)?;
+    out.answer(&told, text)?;
     Ok(Answer::No)
 }
 

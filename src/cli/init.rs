@@ -11,6 +11,7 @@ use super::{Answer, Stop, files};
 use crate::key::KeyId;
 use crate::service::{self, ControlError};
 use crate::store::{self, DataDir, Store};
+use crate::wire::printable::printable;
 
 /// What a log admits when nobody says otherwise.
 const DEFAULT_POLICY: &str = include_str!("../../policy/issuers.toml");
@@ -41,11 +42,12 @@ struct Made {
 }
 
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let asked = |given: Option<String>, flag: &str, question: &str, default: &str| match given {
-        Some(given) => Ok(given),
-        None if out.can_ask() => out.ask(question, default),
-        None => Err(Stop::failed("usage", format!("{flag} is missing")).into()),
-    };
+    let asked =
+        |given: Option<String>, flag: &str, question: &'static str, default: &str| match given {
+            Some(given) => Ok(given),
+            None if out.can_ask() => out.ask(question, default),
+            None => Err(Stop::failed("usage", format!("{flag} is missing")).into()),
+        };
     let data = args.data.as_ref().map(|path| path.display().to_string());
     let data = asked(data, "--data", "Where shall the log live", "capstan-data")?;
     let name = asked(args.name.clone(), "--name", "What is the log called (a host name)", "")?;
@@ -58,17 +60,17 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let made = service::init(&data, name.trim(), policy, args.alg.algorithm());
     let identity = made.map_err(refused)?;
     let key = key_of(&data)?;
-    let text = format!("{}\n  key   {key}\n  data  {}", identity.issuer, data.display());
+    let text = printable!("{}\n  key   {}\n  data  {}", identity.issuer, key, data.display());
     out.answer(
         &Made { ok: true, name: identity.issuer, key: key.to_string(), data: data.clone() },
-        &text,
+        text,
     )?;
-    let (program, data) = (super::program(), data.display());
-    out.note(&format!(
-        "next\n  {program} serve --data {data}\n  \
-         {program} trust add http://127.0.0.1:8787\n  {program} fsck --data {data}\n\
-         Who may register stands in {data}/policy.toml, whose keys are believed in \
-         {data}/trust.toml."
+    out.note(printable!(
+        "next\n  {0} serve --data {1}\n  {0} trust add http://127.0.0.1:8787\n  \
+         {0} fsck --data {1}\n\
+         Who may register stands in {1}/policy.toml, whose keys are believed in {1}/trust.toml.",
+        super::program(),
+        data.display()
     ));
     Ok(Answer::Yes)
 }

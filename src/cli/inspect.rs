@@ -2,7 +2,6 @@
 
 mod record;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
@@ -13,6 +12,7 @@ use crate::checkpoint::SignedCheckpoint;
 use crate::envelope::{Header, SignedStatement, StatementId};
 use crate::key::Algorithm;
 use crate::receipt::{Proofs, Receipt, attached};
+use crate::wire::printable::{Printable, printable};
 use crate::wire::text;
 
 #[derive(clap::Args)]
@@ -29,13 +29,13 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let bytes = files::read(&args.file)?;
     if args.raw {
-        out.line(&raw::diagnostic(&bytes)?)?;
+        out.line(raw::diagnostic(&bytes)?)?;
         return Ok(Answer::Yes);
     }
     let object = describe(&bytes)?;
-    let mut lines = String::new();
+    let mut lines = Printable::default();
     write_lines(&mut lines, &object, 0);
-    out.answer(&object, &lines)?;
+    out.answer(&object, lines)?;
     Ok(Answer::Yes)
 }
 
@@ -140,11 +140,11 @@ fn receipt(receipt: &Receipt) -> Json {
 }
 
 /// The same object as indented lines, the most telling ones first.
-fn write_lines(out: &mut String, value: &Json, depth: usize) {
+fn write_lines(out: &mut Printable, value: &Json, depth: usize) {
     let Json::Object(fields) = value else { return };
-    let indent = "  ".repeat(depth);
+    let indent = indent(depth);
     if let Some(artefact) = fields.get("artefact").and_then(Json::as_str) {
-        let _infallible = writeln!(out, "{indent}{artefact}");
+        out.line(printable!("{}{}", indent, artefact));
     }
     let mut names: Vec<&String> = fields.keys().filter(|name| *name != "artefact").collect();
     names.sort_by_key(|name| FIRST.iter().position(|n| n == name).unwrap_or(FIRST.len()));
@@ -157,26 +157,31 @@ fn write_lines(out: &mut String, value: &Json, depth: usize) {
                 write_lines(out, inner, depth + 1);
             }
             Some(Json::Object(inner)) => {
-                let inner: Vec<String> = inner.iter().map(|(n, v)| format!("{n} {v}")).collect();
-                let _infallible = writeln!(out, "{indent}  {name:<15} {}", inner.join(", "));
+                let inner = inner.iter().map(|(name, v)| printable!("{} {}", name, v));
+                let inner = Printable::join(inner, ", ");
+                out.line(printable!("{}  {:<15} {}", indent, name, inner));
             }
             Some(Json::String(text)) => {
-                let _infallible = writeln!(out, "{indent}  {name:<15} {text}");
+                out.line(printable!("{}  {:<15} {}", indent, name, text));
             }
             Some(other) => {
-                let _infallible = writeln!(out, "{indent}  {name:<15} {other}");
+                out.line(printable!("{}  {:<15} {}", indent, name, other));
             }
             None => {}
         }
     }
 }
 
+fn indent(depth: usize) -> Printable {
+    std::iter::repeat_n(Printable::from("  "), depth).collect()
+}
+
 /// One of a list; findings are a line each.
-fn write_item(out: &mut String, item: &Json, depth: usize) {
+fn write_item(out: &mut Printable, item: &Json, depth: usize) {
     match record::finding_line(item) {
         None => write_lines(out, item, depth),
         Some(line) => {
-            let _infallible = writeln!(out, "{}{line}", "  ".repeat(depth));
+            out.line(printable!("{}{}", indent(depth), line));
         }
     }
 }

@@ -8,6 +8,7 @@ use super::output::Out;
 use super::settings::{self, Given};
 use super::{Answer, broken_store, program};
 use crate::service::{self, Writer};
+use crate::wire::printable::printable;
 
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
@@ -33,8 +34,8 @@ pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
     let mut writer =
         Writer::open(data, guard.as_deref(), false).map_err(|e| broken_store(e, data))?;
     let id = service::rotate(&mut writer, guard.as_deref())?;
-    out.answer(&Rotated { ok: true, key: id.to_string() }, &format!("new key {id}"))?;
-    out.note(&format!(
+    out.answer(&Rotated { ok: true, key: id.to_string() }, printable!("new key {}", id))?;
+    out.note(printable!(
         "The succession is on the log, and the old key stays published for old receipts.\n\
          next\n  {0} serve --data {1}\n  {0} trust add URL   (everybody who verifies)",
         program(),

@@ -9,6 +9,7 @@ use super::output::Out;
 use super::{Answer, Stop};
 use crate::key::{Algorithm, SigningKey};
 use crate::store::{write_private, write_public};
+use crate::wire::printable::printable;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan keygen --output agent.key")]
@@ -62,8 +63,9 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let pem = key.public().to_pem().unwrap_or_default();
     write_public(&public, pem.as_bytes())?;
     let id = key.public().id();
-    let text = format!("{id}\n  private  {}\n  public   {}", private.display(), public.display());
-    out.answer(&Made { ok: true, key: id.to_string(), private, public }, &text)?;
+    let (private_at, public_at) = (private.display(), public.display());
+    let text = printable!("{}\n  private  {}\n  public   {}", id, private_at, public_at);
+    out.answer(&Made { ok: true, key: id.to_string(), private, public }, text)?;
     Ok(Answer::Yes)
 }
 

@@ -1,12 +1,11 @@
 //! `capstan lineage`: who caused whom, among causal records.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
 
 use super::Answer;
 use super::output::Out;
 use super::search::{Source, ask};
+use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan lineage 0190A1B2C3D4E5F60718293A4B5C6D7E \
@@ -29,12 +28,11 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     path.extend(args.to.iter().flat_map(|other| ["to", other.as_str()]));
     path.extend(args.prov.then_some("prov"));
     let found = ask(&args.source, &path, &[]).await?;
-    let text = match (&args.to, args.prov) {
-        (_, true) => serde_json::to_string_pretty(&found)?,
-        (Some(other), _) => order(&args.id, other, &found),
-        (None, false) => ancestors(&args.id, &found),
-    };
-    out.answer(&found, &text)?;
+    match (&args.to, args.prov) {
+        (_, true) => out.document(&found)?,
+        (Some(other), _) => out.answer(&found, order(&args.id, other, &found))?,
+        (None, false) => out.answer(&found, ancestors(&args.id, &found))?,
+    }
     let is_whole = ["limit", "missing"].iter().all(|name| {
         let said = found.get(*name).filter(|said| !said.is_null());
         said.is_none_or(|said| said.as_array().is_some_and(Vec::is_empty))
@@ -42,35 +40,36 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     Ok(if args.prov || is_whole { Answer::Yes } else { Answer::CannotTell })
 }
 
-fn order(id: &str, other: &str, found: &Value) -> String {
+fn order(id: &str, other: &str, found: &Value) -> Printable {
     let order = found["order"].as_str().unwrap_or_default();
-    let line = match order {
-        "before" => format!("{id} came before {other}: it is one of its ancestors"),
-        "after" => format!("{id} came after {other}, which is one of its ancestors"),
-        "concurrent" => format!("{id} and {other} are concurrent: neither is an ancestor"),
-        "circular" => format!("{id} and {other} are ancestors of each other"),
-        "same" => format!("{id} is one record"),
-        _ => format!("nobody can tell how {id} and {other} are ordered: {order}"),
+    let mut line = match order {
+        "before" => printable!("{} came before {}: it is one of its ancestors", id, other),
+        "after" => printable!("{} came after {}, which is one of its ancestors", id, other),
+        "concurrent" => printable!("{} and {} are concurrent: neither is an ancestor", id, other),
+        "circular" => printable!("{} and {} are ancestors of each other", id, other),
+        "same" => printable!("{} is one record", id),
+        _ => printable!("nobody can tell how {} and {} are ordered: {}", id, other, order),
     };
     let name = |member: &str| found[member].as_str();
-    let limit = name("limit").map(|code| format!(" ({code})"));
-    let missing = name("missing").map(|id| format!(" ({id} is not logged)"));
-    line + &limit.or(missing).unwrap_or_default()
+    let limit = name("limit").map(|code| printable!(" ({})", code));
+    let missing = name("missing").map(|id| printable!(" ({} is not logged)", id));
+    line.push(limit.or(missing).unwrap_or_default());
+    line
 }
 
-fn ancestors(id: &str, found: &Value) -> String {
+fn ancestors(id: &str, found: &Value) -> Printable {
     let names = |member: &str| {
         let all = found[member].as_array().map(Vec::as_slice).unwrap_or_default();
         all.iter().filter_map(Value::as_str).collect::<Vec<_>>()
     };
     let (ancestors, missing) = (names("ancestors"), names("missing"));
-    let mut out = format!("{id} has {} ancestors", ancestors.len());
+    let mut out = printable!("{} has {} ancestors", id, ancestors.len());
     for ancestor in &ancestors {
         let gone = if missing.contains(ancestor) { "  not logged" } else { "" };
-        let _infallible = write!(out, "\n  {ancestor}{gone}");
+        out.push(printable!("\n  {}{}", ancestor, gone));
     }
     if let Some(limit) = found["limit"].as_str() {
-        let _infallible = write!(out, "\nthere may be more: {}", limit);
+        out.push(printable!("\nthere may be more: {}", limit));
     }
     out
 }

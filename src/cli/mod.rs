@@ -54,7 +54,7 @@ const EXIT_CODES: &str = "Exit codes: 0 yes, 1 no, 2 could not answer, 3 cannot 
 
 /// A self-hosted SCITT transparency log for what AI agents did.
 #[derive(Parser)]
-#[command(name = "capstan", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "capstan", bin_name = "capstan", version, after_help = EXIT_CODES, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -150,7 +150,7 @@ enum Verb {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(error),
     };
     let out = Out::new(cli.json, cli.quiet);
     store::when_hopeless(move |error| i32::from(out.error(&stop::unusable(error))));

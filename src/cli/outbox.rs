@@ -14,6 +14,7 @@ use super::register::Registrar;
 use super::{Answer, Stop, files, seal};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::store::write_public;
+use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Args)]
 #[command(
@@ -91,7 +92,7 @@ pub(super) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Result<Answe
         Ok(path) => {
             let (receipted, waiting) = (vec![id.clone()], Vec::new());
             let report = Flushed { ok: true, code: "ok", receipted, waiting, errors: Vec::new() };
-            out.answer(&report, &format!("recorded {id}\n  {}\n", path.display()))?;
+            out.answer(&report, printable!("recorded {}\n  {}\n", id, path.display()))?;
             Ok(Answer::Yes)
         }
         // The log said no: it will say so again, so it does not wait.
@@ -108,15 +109,15 @@ pub(super) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Result<Answe
                 waiting: vec![id.clone()],
                 errors,
             };
-            out.note(&format!(
+            out.note(printable!(
                 "the log could not be reached: {}\nnext\n  {} outbox flush --url {}",
-                chain(&error),
+                Printable::long(chain(&error)),
                 super::program(),
                 args.place.url
             ));
             out.answer(
                 &report,
-                &format!("waiting  {id}\n  {}\n", outbox.waiting_path(&id).display()),
+                printable!("waiting  {}\n  {}\n", id, outbox.waiting_path(&id).display()),
             )?;
             Ok(Answer::Yes)
         }
@@ -133,10 +134,11 @@ pub(super) async fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
 
 fn status(outbox: &Outbox, out: &Out) -> anyhow::Result<Answer> {
     let (waiting, receipted) = (outbox.list("waiting")?.len(), outbox.list("receipted")?.len());
-    let text = format!("{waiting} waiting, {receipted} receipted\n  {}\n", outbox.path.display());
+    let path = outbox.path.display();
+    let text = printable!("{} waiting, {} receipted\n  {}\n", waiting, receipted, path);
     out.answer(
         &Status { ok: waiting == 0, waiting, receipted, outbox: outbox.path.clone() },
-        &text,
+        text,
     )?;
     Ok(Answer::Yes)
 }
@@ -158,11 +160,11 @@ async fn flush(place: &Place, out: &Out) -> anyhow::Result<Answer> {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    errors.iter().for_each(|error| out.complain(error));
+    errors.iter().for_each(|error| out.complain(Printable::long(error)));
     let ok = waiting.is_empty();
-    let text = format!("{} receipted, {} still waiting\n", receipted.len(), waiting.len());
+    let text = printable!("{} receipted, {} still waiting\n", receipted.len(), waiting.len());
     let code = if ok { "ok" } else { "waiting" };
-    out.answer(&Flushed { ok, code, receipted, waiting, errors }, &text)?;
+    out.answer(&Flushed { ok, code, receipted, waiting, errors }, text)?;
     Ok(if ok { Answer::Yes } else { Answer::No })
 }
 

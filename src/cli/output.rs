@@ -1,15 +1,21 @@
 //! The only place that prints.
 //!
 //! Standard output carries the result and nothing else; standard error is
-//! for people. A reader that has gone away is no error.
+//! for people. Text comes as [`Printable`], so that nothing from outside
+//! reaches a screen unescaped; the linter forbids every other way to print.
+//! A reader that has gone away is no error.
+
+#![allow(clippy::disallowed_methods, reason = "this is the layer that others must go through")]
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::time::Duration;
 
+use clap::error::ContextValue;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use super::{Answer, Stop};
+use crate::wire::printable::{self, Printable, printable};
 
 /// Where and how to print.
 #[derive(Clone, Copy)]
@@ -24,23 +30,38 @@ impl Out {
     }
 
     /// The result: one JSON object, or text for people.
-    pub(super) fn answer(&self, object: &impl Serialize, text: &str) -> anyhow::Result<()> {
+    pub(super) fn answer(
+        &self,
+        object: &impl Serialize,
+        text: impl Into<Printable>,
+    ) -> anyhow::Result<()> {
         if self.json {
-            let mut line = serde_json::to_string(object)?;
-            line.push('\n');
-            return self.bytes(line.as_bytes());
+            return self
+                .raw(format!("{}\n", printable::json(&serde_json::to_string(object)?)).as_bytes());
         }
         self.line(text)
     }
 
-    /// A line of the result.
-    pub(super) fn line(&self, text: &str) -> anyhow::Result<()> {
-        let text = text.trim_end_matches('\n');
-        if text.is_empty() { Ok(()) } else { self.bytes(format!("{text}\n").as_bytes()) }
+    /// A result that is JSON for people too.
+    pub(super) fn document(&self, object: &impl Serialize) -> anyhow::Result<()> {
+        let text = if self.json {
+            serde_json::to_string(object)?
+        } else {
+            serde_json::to_string_pretty(object)?
+        };
+        self.raw(format!("{}\n", printable::json(&text)).as_bytes())
     }
 
-    /// The result as bytes.
-    pub(super) fn bytes(&self, bytes: &[u8]) -> anyhow::Result<()> {
+    /// A line of the result.
+    pub(super) fn line(&self, text: impl Into<Printable>) -> anyhow::Result<()> {
+        let text = text.into();
+        let text = text.without_end();
+        if text.is_empty() { Ok(()) } else { self.raw(format!("{text}\n").as_bytes()) }
+    }
+
+    /// The result as bytes that somebody asked for, for a file or a pipe: a
+    /// receipt, a statement, a completion script. They are not escaped.
+    pub(super) fn raw(&self, bytes: &[u8]) -> anyhow::Result<()> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.into()),
@@ -49,15 +70,15 @@ impl Out {
     }
 
     /// Something a person may want to know.
-    pub(super) fn note(&self, text: &str) {
+    pub(super) fn note(&self, text: impl Into<Printable>) {
         if !self.quiet {
-            let _gone = writeln!(io::stderr().lock(), "{}", text.trim_end_matches('\n'));
+            say(text.into());
         }
     }
 
     /// Something went wrong that does not end the work.
-    pub(super) fn complain(&self, text: &str) {
-        let _gone = writeln!(io::stderr().lock(), "capstan: {text}");
+    pub(super) fn complain(&self, text: impl Into<Printable>) {
+        say(printable!("capstan: {}", text.into()));
     }
 
     /// Prints an error once, with its causes and the next step; gives the
@@ -65,15 +86,20 @@ impl Out {
     pub(super) fn error(&self, error: &anyhow::Error) -> u8 {
         let stop = error.downcast_ref::<Stop>();
         let text = chain(error);
-        self.complain(&text);
+        self.complain(Printable::long(&text));
+        let details = stop.and_then(|stop| stop.details.as_ref());
+        if let Some(details) = details {
+            say(details.clone());
+        }
         if let Some(next) = stop.and_then(|stop| stop.next.as_ref()) {
-            let _gone = writeln!(io::stderr().lock(), "try: {next}");
+            say(printable!("try: {}", Printable::long(next)));
         }
         let answer = stop.map_or(Answer::Unanswered, |stop| stop.answer);
         if self.json {
             let ok = (answer == Answer::No).then_some(false);
             let code = stop.map_or("failed", |stop| stop.code);
-            let _gone = self.answer(&Failed { ok, code, error: text }, "");
+            let details = details.map(|details| details.without_end().to_owned());
+            let _gone = self.answer(&Failed { ok, code, error: text, details }, "");
         }
         answer.exit_code()
     }
@@ -84,10 +110,17 @@ impl Out {
     }
 
     /// Asks; an empty answer takes the default.
-    pub(super) fn ask(&self, question: &str, default: &str) -> anyhow::Result<String> {
+    pub(super) fn ask(
+        &self,
+        question: impl Into<Printable>,
+        default: &str,
+    ) -> anyhow::Result<String> {
         let mut stderr = io::stderr().lock();
-        let shown = if default.is_empty() { String::new() } else { format!(" [{default}]") };
-        write!(stderr, "{question}{shown}: ")?;
+        let mut shown = question.into();
+        if !default.is_empty() {
+            shown.push(printable!(" [{}]", default));
+        }
+        write!(stderr, "{}: ", shown.as_str())?;
         stderr.flush()?;
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line)?;
@@ -97,7 +130,7 @@ impl Out {
 
     /// A bar and lines below it on standard error, for people who watch what
     /// has a known end: 1000.
-    pub(super) fn live(&self) -> ProgressBar {
+    pub(super) fn live(&self) -> Live {
         let watched = !self.quiet && !self.json && io::stderr().is_terminal();
         let target =
             if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -105,7 +138,7 @@ impl Out {
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {prefix}\n{msg}") {
             bar.set_style(style);
         }
-        bar
+        Live(bar)
     }
 
     /// A bar on standard error, for people who watch.
@@ -123,11 +156,65 @@ impl Out {
     }
 }
 
+/// A bar and lines below it.
+pub(super) struct Live(ProgressBar);
+
+impl Live {
+    /// Moves the bar, of 1000.
+    pub(super) fn set_position(&self, part: u64) {
+        self.0.set_position(part);
+    }
+
+    /// What is going on, and the lines below.
+    pub(super) fn show(&self, words: impl Into<Printable>, lines: impl Into<Printable>) {
+        self.0.set_prefix(words.into().as_str().to_owned());
+        self.0.set_message(lines.into().as_str().to_owned());
+    }
+
+    /// Takes the bar away.
+    pub(super) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn say(text: Printable) {
+    let _gone = writeln!(io::stderr().lock(), "{}", text.without_end());
+}
+
+/// Where the log of a server goes: standard error, one line for each event,
+/// whatever text from outside is in it.
+#[derive(Clone, Copy)]
+pub(super) struct LogWriter {
+    json: bool,
+}
+
+impl LogWriter {
+    pub(super) fn new(json: bool) -> Self {
+        Self { json }
+    }
+}
+
+impl io::Write for LogWriter {
+    /// The formatter hands over whole events.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let line = String::from_utf8_lossy(event);
+        let line = if self.json { printable::json(&line) } else { printable::log_line(&line) };
+        io::stderr().lock().write_all(line.as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
+}
+
 #[derive(Serialize)]
 struct Failed {
     ok: Option<bool>,
     code: &'static str,
     error: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<String>,
 }
 
 /// The error and its causes on one line; a cause that repeats what was said
@@ -153,8 +240,32 @@ pub(super) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Help and usage errors, as the parser words them.
-pub(super) fn usage(error: &clap::Error) -> u8 {
-    let _gone = error.print();
-    u8::try_from(error.exit_code()).unwrap_or(Answer::Unanswered.exit_code())
+/// Help and usage errors, as the parser words them. What the user typed may
+/// be a file name that somebody else made up.
+pub(super) fn usage(mut error: clap::Error) -> u8 {
+    let code = u8::try_from(error.exit_code()).unwrap_or(Answer::Unanswered.exit_code());
+    if !error.use_stderr() {
+        let _gone = error.print();
+        return code;
+    }
+    let typed: Vec<_> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => {
+                Some((kind, ContextValue::String(Printable::of(text).as_str().to_owned())))
+            }
+            ContextValue::Strings(texts) => {
+                let texts = texts.iter().map(|text| Printable::of(text).as_str().to_owned());
+                Some((kind, ContextValue::Strings(texts.collect())))
+            }
+            _ => None,
+        })
+        .collect();
+    for (kind, value) in typed {
+        error.insert(kind, value);
+    }
+    let mut lines = Printable::default();
+    error.render().to_string().lines().for_each(|line| lines.line(Printable::long(line)));
+    say(lines);
+    code
 }

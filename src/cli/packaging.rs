@@ -9,6 +9,7 @@ use clap_complete::Shell;
 
 use super::output::Out;
 use super::{Answer, Cli, files};
+use crate::wire::printable::printable;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan completions bash > capstan.bash")]
@@ -28,7 +29,7 @@ pub(super) struct ManArgs {
 pub(super) fn completions(args: &CompletionsArgs, out: &Out) -> anyhow::Result<Answer> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "capstan", &mut script);
-    out.bytes(&script)?;
+    out.raw(&script)?;
     Ok(Answer::Yes)
 }
 
@@ -38,7 +39,7 @@ pub(super) fn man(args: &ManArgs, out: &Out) -> anyhow::Result<Answer> {
     let mut root = Cli::command();
     root.build();
     let pages = write_pages(&root, "capstan", directory)?;
-    out.note(&format!("{pages} pages in {}", directory.display()));
+    out.note(printable!("{} pages in {}", pages, directory.display()));
     Ok(Answer::Yes)
 }
 

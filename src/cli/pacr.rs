@@ -1,6 +1,5 @@
 //! `capstan pacr`: causal records in files, checked and exported.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -10,6 +9,7 @@ use super::{Answer, Stop, files};
 use crate::envelope::SignedStatement;
 use crate::profile::pacr::{Encoding, PacrRecord, SixTuple, Verdict, prov};
 use crate::profile::{Finding, Record, read_payload};
+use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
@@ -69,19 +69,18 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
         "sim_real_corr": record.sim_real_corr(),
         "findings": noticed.collect::<Vec<_>>(),
     });
-    out.answer(&answer, &lines(&record, &findings))?;
+    out.answer(&answer, lines(&record, &findings))?;
     Ok(if verdict == Verdict::Valid { Answer::Yes } else { Answer::No })
 }
 
-fn lines(record: &PacrRecord, findings: &[Finding]) -> String {
+fn lines(record: &PacrRecord, findings: &[Finding]) -> Printable {
     let name = record.id().map_or_else(|| "a record without a name".to_owned(), |i| i.to_string());
-    let mut text = format!("{}: {name}, {}", record.verdict().name(), kind(record));
+    let mut text = printable!("{}: {}, {}", record.verdict().name(), name, kind(record));
     for finding in findings {
         let rule = finding.check.map(|rule| format!(" (rule {rule})")).unwrap_or_default();
         let place = if finding.at.is_empty() { "the record" } else { &finding.at };
         let (severity, code) = (finding.severity.name(), finding.code);
-        let _infallible =
-            write!(text, "\n  {severity} {code}{rule} at {place}: {}", finding.detail);
+        text.push(printable!("\n  {} {}{} at {}: {}", severity, code, rule, place, finding.detail));
     }
     text
 }
@@ -103,13 +102,14 @@ fn export(args: &ProvArgs, out: &Out) -> anyhow::Result<Answer> {
         match record.tuple() {
             Some(tuple) => tuples.push(tuple.clone()),
             None => {
-                let why = format!("{}: {}", path.display(), lines(&record, &findings));
-                return Err(Stop::no("pacr-not-whole", why).into());
+                let why = format!("{} is not a whole record", path.display());
+                let stop = Stop::no("pacr-not-whole", why).details(lines(&record, &findings));
+                return Err(stop.into());
             }
         }
     }
     let document = prov(&tuples.iter().collect::<Vec<_>>());
-    out.answer(&document, &serde_json::to_string_pretty(&document)?)?;
+    out.document(&document)?;
     Ok(Answer::Yes)
 }
 

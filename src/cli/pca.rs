@@ -4,7 +4,6 @@
 mod conformance;
 mod memory;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
@@ -14,6 +13,7 @@ use super::{Answer, Stop, files};
 use crate::envelope::SignedStatement;
 use crate::profile::pca::{self, Checked, Constraints, Decision, Demand, Evaluation, Level};
 use crate::profile::pca::{Observations, Outcome, PcaCertificateRecord, Request, Source, Verdict};
+use crate::wire::printable::{Printable, printable};
 use memory::NonceFile;
 
 #[derive(clap::Subcommand)]
@@ -83,7 +83,7 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
     };
     let memory = args.memory.as_deref().map(NonceFile::open).transpose()?;
     let made = pca::check(&request, memory.as_ref())?;
-    out.answer(&object(&certificate, &made), &lines(&certificate, &made))?;
+    out.answer(&object(&certificate, &made), lines(&certificate, &made))?;
     let executes = made.verdict().decision == Decision::Execute;
     Ok(if executes { Answer::Yes } else { Answer::No })
 }
@@ -135,24 +135,24 @@ fn object(certificate: &PcaCertificateRecord, made: &Evaluation) -> Json {
     })
 }
 
-fn lines(certificate: &PcaCertificateRecord, made: &Evaluation) -> String {
+fn lines(certificate: &PcaCertificateRecord, made: &Evaluation) -> Printable {
     let told =
-        |verdict: Verdict| format!("{} {}", verdict.decision.name(), verdict.reason_code.name());
-    let mut text = format!("{}{}\n", told(made.verdict()), measure(made));
+        |verdict: Verdict| printable!("{} {}", verdict.decision.name(), verdict.reason_code.name());
+    let mut text = printable!("{}{}\n", told(made.verdict()), measure(made));
     let digest = certificate.pc_digest().map_or_else(|| "none".to_owned(), ToString::to_string);
-    let _infallible = writeln!(text, "  certificate {digest}");
+    text.line(printable!("  certificate {}", digest));
     for checked in &made.checks {
         let (name, outcome) = (checked.check.name(), outcome(checked));
         let by = if checked.source == Source::Asserted { " (asserted)" } else { "" };
-        let _infallible = writeln!(text, "  {outcome:<8} {name:<20} {}{by}", checked.detail);
+        text.line(printable!("  {:<8} {:<20} {}{}", outcome, name, checked.detail, by));
     }
     for level in Level::ALL {
         let asked = if made.demand == Demand::Level(level) { "  asked for" } else { "" };
         let verdict = told(made.verdict_by(Demand::Level(level)));
-        let _infallible = writeln!(text, "  {:<8} {verdict}{asked}", level.name());
+        text.line(printable!("  {:<8} {}{}", level.name(), verdict, asked));
     }
     let nonce = if made.is_burned { "now used" } else { "not used by this" };
-    let _infallible = writeln!(text, "  nonce    {nonce}");
+    text.line(printable!("  nonce    {}", nonce));
     text
 }
 

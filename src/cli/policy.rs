@@ -4,7 +4,6 @@ mod cases;
 mod compare;
 mod sample;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -15,6 +14,7 @@ use super::{Answer, Stop, broken_store, files};
 use crate::envelope::{Door, Resolved, SignedStatement};
 use crate::policy::{Facts, Policy, RuleTrace};
 use crate::service::{self, ReplayOptions, now};
+use crate::wire::printable::{Printable, printable};
 use crate::{profile, store};
 
 #[derive(clap::Subcommand)]
@@ -124,27 +124,27 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
     let traces = policy.explain(&authentic, &read, &facts);
     let admitted = policy.admits(&authentic, &read, &facts);
     let word = if admitted { "yes" } else { "no" };
-    let mut text = format!("{word}  policy {:?}, {where_to}\n", policy.name());
+    let mut text = printable!("{}  policy {:?}, {}\n", word, policy.name(), where_to);
     traces.iter().for_each(|trace| rule_text(&mut text, trace));
     for finding in &read.findings {
         let (severity, code) = (finding.severity.name(), finding.code);
-        let _infallible =
-            writeln!(text, "  {severity} {code} at {}: {}", finding.at, finding.detail);
+        let (at, detail) = (&finding.at, &finding.detail);
+        text.line(printable!("  {} {} at {}: {}", severity, code, at, detail));
     }
     let rules: Vec<_> = traces.iter().map(rule_json).collect();
-    out.answer(&json!({ "ok": admitted, "policy": policy.name(), "rules": rules }), &text)?;
+    out.answer(&json!({ "ok": admitted, "policy": policy.name(), "rules": rules }), text)?;
     Ok(if admitted { Answer::Yes } else { Answer::No })
 }
 
-fn rule_text(text: &mut String, trace: &RuleTrace) {
+fn rule_text(text: &mut Printable, trace: &RuleTrace) {
     let effect = if trace.refuses { "refuse" } else { "allow" };
     let held = if trace.holds() { "holds" } else { "does not hold" };
-    let _infallible = writeln!(text, "  {effect} {:?} {held}", trace.rule);
+    text.line(printable!("  {} {:?} {}", effect, trace.rule, held));
     for c in &trace.conditions {
         let mark = if c.held { "+" } else { "-" };
-        let _infallible = writeln!(text, "    {mark} {}: {}", c.condition, c.saw);
+        text.line(printable!("    {} {}: {}", mark, c.condition, c.saw));
         if !c.held {
-            let _infallible = writeln!(text, "        wanted {}", c.wanted);
+            text.line(printable!("        wanted {}", c.wanted));
         }
     }
 }
@@ -168,29 +168,33 @@ fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Answer> {
     bar.finish_and_clear();
     let replayed = replayed.map_err(|e| broken_store(e, &args.data))?;
     let refused = replayed.differs.len();
-    let mut text =
-        format!("{refused} of {} logged entries would be refused by {name:?}\n", replayed.decided);
+    let mut text = printable!(
+        "{} of {} logged entries would be refused by {:?}\n",
+        refused,
+        replayed.decided,
+        name
+    );
     for one in &replayed.differs {
-        let _infallible = writeln!(text, "  #{} {}", one.index, one.detail);
+        text.line(printable!("  #{} {}", one.index, one.detail));
     }
     let differs: Vec<_> = replayed.differs.iter().map(super::replay::object).collect();
     let ok = refused == 0;
-    out.answer(&json!({ "ok": ok, "decided": replayed.decided, "refused": differs }), &text)?;
+    out.answer(&json!({ "ok": ok, "decided": replayed.decided, "refused": differs }), text)?;
     Ok(if ok { Answer::Yes } else { Answer::No })
 }
 
 fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Answer> {
     let refused = service::refusals(&args.data);
     let refused = refused.with_context(|| format!("{}", args.data.display()))?;
-    let mut text = String::new();
+    let mut text = Printable::default();
     for one in &refused {
-        let _infallible =
-            writeln!(text, "{}  {}  {}\n  {}", one.time, one.issuer, one.subject, one.text);
+        let why = Printable::long(&one.text);
+        text.line(printable!("{}  {}  {}\n  {}", one.time, one.issuer, one.subject, why));
     }
     if refused.is_empty() {
-        text.push_str("nothing was refused\n");
+        text.line("nothing was refused");
     }
-    out.answer(&json!({ "ok": true, "refusals": refused }), &text)?;
+    out.answer(&json!({ "ok": true, "refusals": refused }), text)?;
     Ok(Answer::Yes)
 }
 
@@ -211,11 +215,11 @@ fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Answer> {
     } else {
         "it is logged, and in force, at the next start"
     };
-    let text = format!("policy {:?} is written; {next}", policy.name());
+    let text = printable!("policy {:?} is written; {}", policy.name(), next);
     let digest = policy.digest().to_string();
     out.answer(
         &json!({ "ok": true, "policy": policy.name(), "digest": digest, "running": running }),
-        &text,
+        text,
     )?;
     Ok(Answer::Yes)
 }

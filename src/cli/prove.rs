@@ -10,6 +10,7 @@ use super::{Answer, Stop, files, wait};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::{Proofs, Receipt};
 use crate::verify::{Memo, inclusion};
+use crate::wire::printable::printable;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan prove --from 100 --to 200 --url http://127.0.0.1:8787 \
@@ -41,7 +42,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     };
     files::write(args.output.as_deref(), &receipt, out)?;
     if let Some(path) = &args.output {
-        out.note(&format!("wrote {}", path.display()));
+        out.note(printable!("wrote {}", path.display()));
     }
     Ok(Answer::Yes)
 }

@@ -16,6 +16,7 @@ use crate::key::PublicKey;
 use crate::receipt::{Receipt, attach};
 use crate::trust::TrustAnchors;
 use crate::verify::{Memo, inclusion};
+use crate::wire::printable::{Printable, printable};
 
 /// Registrations under way at once.
 const PARALLEL: usize = 8;
@@ -83,7 +84,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
             files::write_file(path, &done.receipt)?;
         }
         registrar.say_whose_key(&done.receipt, out);
-        out.answer(&done, &text(&done))?;
+        out.answer(&done, text(&done))?;
         return Ok(Answer::Yes);
     }
     if args.receipt.is_some() {
@@ -128,16 +129,16 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
     }
     bar.finish_and_clear();
     files.sort_by(|a, b| a.file.cmp(&b.file));
-    errors.iter().for_each(|error| out.complain(error));
+    errors.iter().for_each(|error| out.complain(Printable::long(error)));
     if let Some(first) = files.first() {
         registrar.say_whose_key(&first.receipt, out);
     }
     let worst_first = [Answer::Unanswered, Answer::No, Answer::CannotTell];
     let answer = worst_first.into_iter().find(|a| exits.contains(a)).unwrap_or(Answer::Yes);
-    let lines: String = files.iter().map(text).collect();
+    let lines: Printable = files.iter().map(text).collect();
     let ok = answer == Answer::Yes;
     let code = if ok { "ok" } else { "not-all-registered" };
-    out.answer(&All { ok, code, files, errors }, &lines)?;
+    out.answer(&All { ok, code, files, errors }, lines)?;
     Ok(answer)
 }
 
@@ -186,9 +187,10 @@ impl Registrar {
         let trusted = Receipt::parse(receipt.to_vec()).is_ok_and(|r| self.keys_for(&r).1);
         if !trusted {
             let url = self.client.base().as_str().trim_end_matches('/');
-            out.note(&format!(
-                "the receipt was checked under the keys {url} gives, not under your trust file\n\
-                 next\n  {} trust add {url}",
+            out.note(printable!(
+                "the receipt was checked under the keys {0} gives, not under your trust file\n\
+                 next\n  {1} trust add {0}",
+                url,
                 super::program()
             ));
         }
@@ -203,7 +205,7 @@ fn beside(file: &Path) -> PathBuf {
     file.with_file_name(name)
 }
 
-fn text(done: &Done) -> String {
+fn text(done: &Done) -> Printable {
     let place = done.index.map_or(String::new(), |index| format!(" #{index}"));
-    format!("registered {}{place}\n  {}\n", done.id, done.output.display())
+    printable!("registered {}{}\n  {}\n", done.id, place, done.output.display())
 }

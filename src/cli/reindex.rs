@@ -7,6 +7,7 @@ use serde_json::json;
 use super::output::Out;
 use super::{Answer, broken_store};
 use crate::service;
+use crate::wire::printable::printable;
 use crate::wire::text::grouped;
 
 #[derive(clap::Args)]
@@ -25,7 +26,7 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     });
     bar.finish_and_clear();
     let size = done.map_err(|e| broken_store(e, &args.data))?;
-    let text = format!("indexed {} statements", grouped(size));
-    out.answer(&json!({ "ok": true, "code": "ok", "statements": size }), &text)?;
+    let text = printable!("indexed {} statements", grouped(size));
+    out.answer(&json!({ "ok": true, "code": "ok", "statements": size }), text)?;
     Ok(Answer::Yes)
 }

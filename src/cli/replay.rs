@@ -9,6 +9,7 @@ use serde_json::json;
 use super::output::Out;
 use super::{Answer, Stop, broken_store};
 use crate::service::{self, Differs, ReplayOptions, Replayed};
+use crate::wire::printable::printable;
 use crate::wire::text::grouped;
 
 #[derive(clap::Args)]
@@ -51,11 +52,14 @@ fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Answer> {
     let is_unknown = first.is_some_and(|one| one.code == "rules-version-unknown");
     let text = match first {
         Some(one) if is_unknown => {
-            format!("cannot tell  from entry #{} on: {}", one.index, one.detail)
+            printable!("cannot tell  from entry #{} on: {}", one.index, one.detail)
         }
-        None => format!("yes  {} entries decided again, all the same", grouped(replayed.decided)),
+        None => {
+            printable!("yes  {} entries decided again, all the same", grouped(replayed.decided))
+        }
         Some(one) => {
-            format!("no  entry #{} is decided differently: {}: {}", one.index, one.code, one.detail)
+            let (index, code) = (one.index, one.code);
+            printable!("no  entry #{} is decided differently: {}: {}", index, code, one.detail)
         }
     };
     let code = first.map_or("ok", |one| one.code);
@@ -64,7 +68,7 @@ fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Answer> {
     let first = first.map(object);
     out.answer(
         &json!({ "ok": ok, "code": code, "size": size, "decided": decided, "first": first }),
-        &text,
+        text,
     )?;
     Ok(match ok {
         Some(true) => Answer::Yes,

@@ -1,13 +1,12 @@
 //! Verification reports, for machines and for people.
 
-use std::fmt::Write as _;
-
 use serde::Serialize;
 
 use super::{Answer, output};
 use crate::profile::Finding;
 use crate::service::summary_json;
 use crate::verify::{CapsuleReport, Check, Outcome, RecordReport, Report};
+use crate::wire::printable::{Printable, printable};
 
 /// What one file proves. A file that cannot be read has an error instead.
 #[derive(Serialize)]
@@ -196,31 +195,31 @@ pub(super) fn object(reports: &[FileReport], overall: Answer) -> Object<'_> {
     Object::Many { ok, code, files: reports }
 }
 
-pub(super) fn text(reports: &[FileReport]) -> String {
-    let mut text = String::new();
+pub(super) fn text(reports: &[FileReport]) -> Printable {
+    let mut text = Printable::default();
     for report in reports.iter().filter(|report| report.error.is_none()) {
-        let _infallible = writeln!(text, "{}  {}", word(report.ok), report.file);
+        text.line(printable!("{}  {}", word(report.ok), report.file));
         report.checks.iter().for_each(|check| write_check(&mut text, check));
         for warning in &report.warnings {
-            let _infallible = writeln!(text, "  {:<11} {warning}", "warning");
+            text.line(printable!("  {:<11} {}", "warning", warning));
         }
         if !report.not_shown.is_empty() {
-            text.push_str("not shown by this\n");
+            text.line("not shown by this");
         }
         for line in &report.not_shown {
-            let _infallible = writeln!(text, "  {line}");
+            text.line(printable!("  {}", line));
         }
     }
     text
 }
 
-fn write_check(text: &mut String, CheckReport { check, ok, code, detail }: &CheckReport) {
+fn write_check(text: &mut Printable, CheckReport { check, ok, code, detail }: &CheckReport) {
     let said = match (ok, *code) {
-        (Some(true), _) => detail.clone(),
-        (_, "not-checked") => format!("not checked: {detail}"),
-        _ => format!("{}: {detail} ({code})", word(*ok)),
+        (Some(true), _) => Printable::of(detail),
+        (_, "not-checked") => printable!("not checked: {}", detail),
+        _ => printable!("{}: {} ({})", word(*ok), detail, code),
     };
-    let _infallible = writeln!(text, "  {check:<11} {said}");
+    text.line(printable!("  {:<11} {}", check, said));
 }
 
 fn word(ok: Option<bool>) -> &'static str {

@@ -11,10 +11,11 @@ use crate::envelope::{Draft, SignedStatement, StatementId, seal, seal_with_claim
 use crate::key::SigningKey;
 use crate::profile::capsule::{Action, Attachments, CONTENT_TYPE, OUTCOME_CONTENT_TYPE};
 use crate::profile::pacr::{self, Encoding};
-use crate::profile::{Record, read_payload};
+use crate::profile::{Finding, Record, read_payload};
 use crate::service::now;
 use crate::wire::digest::Digest;
 use crate::wire::json::Json;
+use crate::wire::printable::{Printable, printable};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -100,20 +101,21 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let statement = SignedStatement::parse(bytes.clone())?;
     files::write(args.output.as_deref(), &bytes, out)?;
     if let Some(path) = &args.output {
-        out.note(&format!("sealed {} as {}", StatementId::of(&statement), path.display()));
+        out.note(printable!("sealed {} as {}", StatementId::of(&statement), path.display()));
     }
-    flags(&statement).iter().for_each(|flag| out.note(flag));
+    flags(&statement).into_iter().for_each(|flag| out.note(flag));
     Ok(Answer::Yes)
 }
 
 /// What a causal record may break and still be stored for.
-fn flags(statement: &SignedStatement) -> Vec<String> {
+fn flags(statement: &SignedStatement) -> Vec<Printable> {
     let Some(payload) = statement.payload() else { return Vec::new() };
     let read = read_payload(statement.header(), payload);
     if !matches!(read.record, Record::Pacr(_)) {
         return Vec::new();
     }
-    read.findings.iter().map(|f| format!("flagged {} at {}: {}", f.code, f.at, f.detail)).collect()
+    let flag = |f: &Finding| printable!("flagged {} at {}: {}", f.code, f.at, f.detail);
+    read.findings.iter().map(flag).collect()
 }
 
 impl What {

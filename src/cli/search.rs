@@ -3,7 +3,6 @@
 //! A log on this machine is asked in the same way as one behind an address,
 //! so both give the same facts.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -21,6 +20,7 @@ use crate::http::{self, HttpOptions};
 use crate::metrics::Metrics;
 use crate::service::{self, Options};
 use crate::store::Field;
+use crate::wire::printable::{Printable, printable};
 use crate::wire::text;
 
 /// Bytes of the largest answer a log on this machine gives.
@@ -128,13 +128,13 @@ pub(super) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<Answer> {
     pairs.push(("limit", &limit));
     let page = ask(&args.source, &["api", "v1", "statements"], &pairs).await?;
     let searched: Vec<&str> = Field::SEARCHED.iter().map(|field| field.name()).collect();
-    out.note(&format!("searched {} for whole values", searched.join(", ")));
+    out.note(printable!("searched {} for whole values", searched.join(", ")));
     show(&page, out)
 }
 
 pub(super) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result<Answer> {
     let story = ask(&args.source, &["api", "v1", "stories", &args.id], &[]).await?;
-    out.answer(&story, &story_text(&story))?;
+    out.answer(&story, story_text(&story))?;
     note(&story, out);
     Ok(Answer::Yes)
 }
@@ -202,21 +202,24 @@ async fn ask_here(data: &std::path::Path, url: &Url) -> anyhow::Result<Vec<u8>> 
 fn show(page: &Value, out: &Out) -> anyhow::Result<Answer> {
     let list = page.get("statements").or_else(|| page.get("items"));
     let entries = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let mut lines = String::new();
+    let mut lines = Printable::default();
     entries.iter().for_each(|entry| line(&mut lines, entry));
-    out.answer(page, &lines)?;
+    out.answer(page, lines)?;
     if page.get("is_cut").and_then(Value::as_bool) == Some(true) {
         out.note("the search cost too much and stopped early; go on with --cursor");
     }
     if let Some(cursor) = page.get("cursor").and_then(Value::as_str) {
-        out.note(&format!("there may be more: --cursor {cursor}"));
+        out.note(printable!("there may be more: --cursor {}", cursor));
     }
     note(page, out);
     Ok(Answer::Yes)
 }
 
 fn note(object: &Value, out: &Out) {
-    out.note(string(object, "note"));
+    let said = string(object, "note");
+    if !said.is_empty() {
+        out.note(Printable::long(said));
+    }
 }
 
 fn string<'a>(object: &'a Value, name: &str) -> &'a str {
@@ -224,44 +227,44 @@ fn string<'a>(object: &'a Value, name: &str) -> &'a str {
 }
 
 /// `#17  2026-01-01T00:00:00Z  executed  https://agent.example  urn:…  7f3c9d21…04a1`
-fn line(lines: &mut String, entry: &Value) {
+fn line(lines: &mut Printable, entry: &Value) {
     let index = entry.get("index").and_then(Value::as_u64).unwrap_or_default();
     let verdict = entry.get("record").map(|record| string(record, "verdict"));
     let what = verdict.filter(|v| !v.is_empty()).unwrap_or_else(|| string(entry, "profile"));
     let (time, issuer) = (string(entry, "registered_at"), string(entry, "issuer"));
     let (subject, id) = (string(entry, "subject"), text::short(string(entry, "id")));
-    let _infallible = write!(lines, "#{index:<6} {time}  {what:<15} {issuer}  {subject}  {id}");
+    lines.push(printable!("#{:<6} {}  {:<15} {}  {}  {}", index, time, what, issuer, subject, id));
     let happened = entry.pointer("/record/happened").and_then(Value::as_bool);
     if happened == Some(false) {
-        lines.push_str("  COUNTERFACTUAL: did not happen");
+        lines.push("  COUNTERFACTUAL: did not happen");
     }
     let expires = string(entry, "expires_at_by_its_own_clock");
     if !expires.is_empty() {
-        let _infallible = write!(lines, "  expires {expires} by its own clock");
+        lines.push(printable!("  expires {} by its own clock", expires));
     }
-    lines.push('\n');
+    lines.push("\n");
 }
 
-fn story_text(story: &Value) -> String {
-    let mut lines = format!("{}  {}\n", string(story, "state"), string(story, "id"));
+fn story_text(story: &Value) -> Printable {
+    let mut lines = printable!("{}  {}\n", string(story, "state"), string(story, "id"));
     let list = |name| story.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     for record in list("chain") {
         let closed = record.get("closed_by").and_then(Value::as_u64);
         let closed = closed.map_or(String::new(), |by| format!(" by #{by}"));
         let reverted = record.get("reverted_by").and_then(Value::as_u64);
         let reverted = reverted.map_or(String::new(), |by| format!(" reverted by #{by}"));
-        let _infallible = write!(lines, "  {:<9}{closed}{reverted} ", string(&record, "state"));
+        lines.push(printable!("  {:<9}{}{} ", string(&record, "state"), closed, reverted));
         line(&mut lines, &record);
     }
     for outcome in list("outcomes") {
         let about = outcome.get("about").map(Value::to_string).unwrap_or_default();
-        let _infallible = write!(lines, "  outcome, {} {about} ", string(&outcome, "correlation"));
+        lines.push(printable!("  outcome, {} {} ", string(&outcome, "correlation"), about));
         line(&mut lines, &outcome);
     }
     for fork in list("forks") {
         let index = fork.get("index").and_then(Value::as_u64).unwrap_or_default();
         let children = fork.get("children").map(Value::to_string).unwrap_or_default();
-        let _infallible = writeln!(lines, "  fork      #{index} is followed by {children}");
+        lines.line(printable!("  fork      #{} is followed by {}", index, children));
     }
     for session in list("sessions") {
         let statements = session.get("statements").and_then(Value::as_array).map_or(0, Vec::len);
@@ -270,14 +273,19 @@ fn story_text(story: &Value) -> String {
         let last = session.get("last").and_then(Value::as_u64);
         let last = last.map_or("no event".to_owned(), |last| format!("up to event {last}"));
         let name = string(&session, "session");
-        let _infallible =
-            writeln!(lines, "  session   {name}: {statements} statements, {last}, {how}");
+        lines.line(printable!(
+            "  session   {}: {} statements, {}, {}",
+            name,
+            statements,
+            last,
+            how
+        ));
     }
     for finding in list("findings") {
         let index = finding.get("index").and_then(Value::as_u64).unwrap_or_default();
         let (severity, detail) = (string(&finding, "severity"), string(&finding, "detail"));
         let code = string(&finding, "code");
-        let _infallible = writeln!(lines, "  {severity:<9} #{index}: {detail} ({code})");
+        lines.line(printable!("  {:<9} #{}: {} ({})", severity, index, detail, code));
     }
     lines
 }

@@ -10,13 +10,14 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use super::output::Out;
+use super::output::{LogWriter, Out};
 use super::settings::{self, Given};
 use super::{Answer, Stop, broken_store};
 use crate::config::{Config, LogFormat};
 use crate::http::{self, HttpOptions};
 use crate::metrics::Metrics;
 use crate::service::{self, Options, Service};
+use crate::wire::printable::printable;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan serve --data /var/lib/capstan --listen 127.0.0.1:8787")]
@@ -57,13 +58,15 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Text or JSON on standard error, never in colour.
+/// Text or JSON on standard error, never in colour, one line for an event
+/// whatever was put into it.
 pub(super) fn start_logging(config: &Config) {
     // The engine's own notes are for people who debug the engine.
     let filter = format!("{},fjall=warn,lsm_tree=warn", config.log.level.as_str());
+    let is_json = config.log.format == LogFormat::Json;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
-        .with_writer(std::io::stderr)
+        .with_writer(move || LogWriter::new(is_json))
         .with_ansi(false)
         .with_target(false);
     // A second start in one process keeps the first subscriber.
@@ -91,7 +94,7 @@ pub(super) async fn run_until(
 ) -> anyhow::Result<()> {
     let options = HttpOptions::from_config(config)?;
     let scheme = if options.tls.is_some() { "https" } else { "http" };
-    out.line(&format!("listening on {scheme}://{}", listener.local_addr()?))?;
+    out.line(printable!("listening on {}://{}", scheme, listener.local_addr()?))?;
     let interval = Duration::from_millis(config.checkpoint.interval_ms);
     let publishing = tokio::spawn(service::keep_publishing(service.clone(), interval));
     let copies = tokio::spawn(service.clone().hand_out_copies());

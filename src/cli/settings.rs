@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::files;
+use super::{Stop, files};
 use crate::config::{Config, LoadFrom, Loaded};
+use crate::wire::printable::{Printable, printable};
 
 /// Variables with our prefix that belong to other verbs.
 const NOT_SETTINGS: [&str; 2] = ["CAPSTAN_TRUST", "CAPSTAN_TOKEN"];
+
+/// Settings that cannot be used.
+pub(super) const WRONG: &str = "config";
 
 /// What the command line says about settings.
 #[derive(Default)]
@@ -31,7 +35,12 @@ pub(super) fn load(given: &Given<'_>) -> anyhow::Result<Loaded> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let env = env.filter(ours).collect();
     let read_file = |path: &str| std::fs::read_to_string(path);
-    Ok(Config::load(LoadFrom { file, env, flags, read_file: &read_file })?)
+    let loaded = Config::load(LoadFrom { file, env, flags, read_file: &read_file });
+    loaded.map_err(|mistakes| {
+        let mut lines = Printable::default();
+        mistakes.0.iter().for_each(|mistake| lines.line(printable!("  {}", mistake)));
+        Stop::failed(WRONG, "the settings are wrong").details(lines).into()
+    })
 }
 
 fn config_path(given: &Given<'_>) -> Option<PathBuf> {

@@ -6,6 +6,7 @@ use super::output::chain;
 use super::program;
 use crate::service::ControlError;
 use crate::store;
+use crate::wire::printable::Printable;
 
 /// What a verb that could answer came to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,12 +37,14 @@ pub(super) struct Stop {
     pub(super) code: &'static str,
     pub(super) what: String,
     pub(super) next: Option<String>,
+    /// Lines that belong to it: evidence, or every mistake.
+    pub(super) details: Option<Printable>,
 }
 
 impl Stop {
     /// It is refused, broken or false.
     pub(super) fn no(code: &'static str, what: impl Into<String>) -> Self {
-        Self { answer: Answer::No, code, what: what.into(), next: None }
+        Self { answer: Answer::No, code, what: what.into(), next: None, details: None }
     }
 
     /// Nobody we believe can say.
@@ -56,6 +59,10 @@ impl Stop {
 
     pub(super) fn next(self, next: impl Into<String>) -> Self {
         Self { next: Some(next.into()), ..self }
+    }
+
+    pub(super) fn details(self, details: Printable) -> Self {
+        Self { details: Some(details), ..self }
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod show;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
@@ -11,6 +10,7 @@ use super::output::Out;
 use super::{Answer, files, report};
 use crate::profile::cra::trace::{Chain, Difference, GENESIS, History, Parting, compare};
 use crate::profile::{Finding, Severity};
+use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
@@ -108,14 +108,13 @@ fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Answer> {
         (false, true) => Answer::CannotTell,
         (false, false) => Answer::Yes,
     };
-    let mut text = String::new();
+    let mut text = Printable::default();
     for (chain, state) in &states {
-        text += &session_lines(chain, *state);
+        text.push(session_lines(chain, *state));
     }
     for finding in &history.findings {
-        let (severity, at) = (finding.severity.name(), finding.at.escape_debug());
-        let _infallible =
-            writeln!(text, "  {severity} {} at {at}: {}", finding.code, finding.detail);
+        let (severity, code) = (finding.severity.name(), finding.code);
+        text.line(printable!("  {} {} at {}: {}", severity, code, finding.at, finding.detail));
     }
     let object = json!({
         "ok": match answer { Answer::Yes => Json::Bool(true), Answer::No => Json::Bool(false), _ => Json::Null },
@@ -124,16 +123,16 @@ fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Answer> {
         "sessions": states.iter().map(|(chain, state)| session(chain, *state)).collect::<Vec<_>>(),
         "findings": history.findings.iter().map(report::finding).collect::<Vec<_>>(),
     });
-    out.answer(&object, &text)?;
+    out.answer(&object, text)?;
     if answer == Answer::CannotTell {
         out.note("sound, but it does not begin its session; --after HASH names what it follows");
     }
     Ok(answer)
 }
 
-fn session_lines(chain: &Chain, state: State) -> String {
+fn session_lines(chain: &Chain, state: State) -> Printable {
     let span = &chain.span;
-    let mut text = format!(
+    let mut text = printable!(
         "{} session {}: events {} to {}, head {}\n",
         state.name(),
         span.session,
@@ -144,14 +143,16 @@ fn session_lines(chain: &Chain, state: State) -> String {
     match chain.breaks.first() {
         Some(first) => {
             let (line, detail) = (first.line + 1, &first.detail);
-            let _infallible = writeln!(
-                text,
-                "  first bad event: {} on line {line}: {}: {detail}",
-                first.sequence, first.code
-            );
+            text.line(printable!(
+                "  first bad event: {} on line {}: {}: {}",
+                first.sequence,
+                line,
+                first.code,
+                detail
+            ));
         }
         None if state == State::Broken => {
-            let _infallible = writeln!(text, "  it follows {}", span.previous);
+            text.line(printable!("  it follows {}", span.previous));
         }
         None => {}
     }
@@ -185,37 +186,39 @@ fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Answer> {
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     let differences = compare(&a, &b);
     let unread = !a.is_whole || !b.is_whole;
-    let mut text: String = differences.iter().map(difference_line).collect();
+    let mut text: Printable = differences.iter().map(difference_line).collect();
     let answer = match (differences.is_empty(), unread) {
         (false, _) => Answer::No,
         (true, true) => Answer::CannotTell,
         (true, false) => Answer::Yes,
     };
-    text += match answer {
+    text.push(match answer {
         Answer::Yes => "the same events\n",
         Answer::CannotTell => "the same where both can be read; some events cannot\n",
         _ => "",
-    };
+    });
     let listed: Vec<Json> = differences.iter().map(difference).collect();
     let ok = (answer != Answer::CannotTell).then_some(answer == Answer::Yes);
-    out.answer(&json!({ "ok": ok, "differences": listed }), &text)?;
+    out.answer(&json!({ "ok": ok, "differences": listed }), text)?;
     Ok(answer)
 }
 
-fn difference_line(difference: &Difference) -> String {
+fn difference_line(difference: &Difference) -> Printable {
     let session = &difference.session;
     match &difference.parting {
         Parting::FirstEnds { sequence } => {
-            format!("session {session}: A ends before event {sequence}\n")
+            printable!("session {}: A ends before event {}\n", session, sequence)
         }
         Parting::SecondEnds { sequence } => {
-            format!("session {session}: B ends before event {sequence}\n")
+            printable!("session {}: B ends before event {}\n", session, sequence)
         }
-        Parting::Forks { sequence, first_line, second_line, at } => format!(
-            "session {session}: they part at event {sequence} (line {} of A, {} of B): {}\n",
+        Parting::Forks { sequence, first_line, second_line, at } => printable!(
+            "session {}: they part at event {} (line {} of A, {} of B): {}\n",
+            session,
+            sequence,
             first_line + 1,
             second_line + 1,
-            at.join(", ").escape_debug()
+            at.join(", ")
         ),
     }
 }

@@ -1,6 +1,5 @@
 //! `capstan trust`: whom to believe, written down once and on purpose.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -14,6 +13,7 @@ use crate::envelope::SignedStatement;
 use crate::receipt::{Receipt, attached};
 use crate::trust::{TrustAnchors, TrustedLog, log_block};
 use crate::verify::{Memo, inclusion};
+use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
@@ -71,15 +71,16 @@ pub(super) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Answer> {
     let log = fetch(&Client::new(&args.url, None)?).await?;
     let shown = LogShown::of(&log);
     if known.logs().iter().map(LogShown::of).any(|known| known.covers(&shown)) {
-        out.answer(&shown, &format!("{} is in {} already", log.name, path.display()))?;
+        out.answer(&shown, printable!("{} is in {} already", log.name, path.display()))?;
         return Ok(Answer::Yes);
     }
-    out.note(&format!("{}\nCompare these with what its operator tells you.", shown.text()));
+    out.note(printable!("{}\nCompare these with what its operator tells you.", shown.text()));
     if !args.yes && !agreed(out, &path)? {
         return Err(Stop::no("declined", "nothing was written").into());
     }
     append(&path, &log_block(&log))?;
-    out.answer(&shown, &format!("{} is believed from now on, in {}", log.name, path.display()))?;
+    let text = printable!("{} is believed from now on, in {}", log.name, path.display());
+    out.answer(&shown, text)?;
     Ok(Answer::Yes)
 }
 
@@ -88,15 +89,15 @@ pub(super) fn show(args: &ShowArgs, out: &Out) -> anyhow::Result<Answer> {
     let issuers: Vec<IssuerShown> =
         trust.issuers().map(|(name, keys)| IssuerShown { name: name.to_owned(), keys }).collect();
     let logs: Vec<LogShown> = trust.logs().iter().map(LogShown::of).collect();
-    let mut text = String::new();
+    let mut text = Printable::default();
     for IssuerShown { name, keys } in &issuers {
-        let _infallible = writeln!(text, "issuer {name}\n  {keys} pinned keys");
+        text.line(printable!("issuer {}\n  {} pinned keys", name, keys));
     }
-    logs.iter().for_each(|log| text.push_str(&log.text()));
+    logs.iter().for_each(|log| text.push(log.text()));
     if trust.is_empty() {
-        text.push_str("nobody is believed\n");
+        text.line("nobody is believed");
     }
-    out.answer(&Shown { ok: true, issuers, logs }, &text)?;
+    out.answer(&Shown { ok: true, issuers, logs }, text)?;
     Ok(Answer::Yes)
 }
 
@@ -124,7 +125,7 @@ fn agreed(out: &Out, path: &Path) -> anyhow::Result<bool> {
         let what = "nobody is here to agree to these keys";
         return Err(Stop::failed("usage", what).next("the same command with --yes").into());
     }
-    let answer = out.ask(&format!("Believe this log, in {}", path.display()), "no")?;
+    let answer = out.ask(printable!("Believe this log, in {}", path.display()), "no")?;
     Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
 }
 
@@ -153,13 +154,13 @@ impl LogShown {
             && (other.checkpoint.is_none() || self.checkpoint == other.checkpoint)
     }
 
-    fn text(&self) -> String {
-        let mut text = format!("log {}\n", self.name);
+    fn text(&self) -> Printable {
+        let mut text = printable!("log {}\n", self.name);
         for key in &self.keys {
-            let _infallible = writeln!(text, "  key         {key}");
+            text.line(printable!("  key         {}", key));
         }
         if let Some(vkey) = &self.checkpoint {
-            let _infallible = writeln!(text, "  checkpoint  {vkey}");
+            text.line(printable!("  checkpoint  {}", vkey));
         }
         text
     }

@@ -15,6 +15,7 @@ use crate::service::now;
 use crate::trust::{TrustAnchors, TrustedLog};
 use crate::verify::{ANY_LOG, Check, Evidence, Report, verify};
 use crate::wire::digest::Digest;
+use crate::wire::printable::Printable;
 use crate::wire::text;
 
 #[derive(clap::Args)]
@@ -69,9 +70,12 @@ struct Context {
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let context = context(args)?;
     let reports: Vec<FileReport> = args.files.iter().map(|file| one(file, &context)).collect();
-    reports.iter().filter_map(|r| r.error.as_deref()).for_each(|error| out.complain(error));
+    reports
+        .iter()
+        .filter_map(|r| r.error.as_deref())
+        .for_each(|error| out.complain(Printable::long(error)));
     let answer = report::overall(&reports);
-    out.answer(&report::object(&reports, answer), &report::text(&reports))?;
+    out.answer(&report::object(&reports, answer), report::text(&reports))?;
     Ok(answer)
 }
 

@@ -105,7 +105,9 @@ pub(super) fn counted(
             tracing::debug!(id = %done.entry.id, index = %done.entry.index, known = done.known, seconds, "registered")
         }
         Ok(Answer::Pending(id)) => tracing::warn!(%id, seconds, "still pending at the deadline"),
-        Err(rejected) => tracing::info!(code, seconds, reason = %rejected, "not registered"),
+        Err(rejected) => {
+            tracing::info!(code, seconds, reason = rejected.to_string(), "not registered")
+        }
     }
     outcome.map_err(Problem::from)
 }
@@ -141,7 +143,7 @@ fn go_on(
 ) {
     tokio::spawn(async move {
         if let Err(rejected) = registration.await {
-            tracing::warn!(%id, code = rejected.code(), reason = %rejected, "accepted, then not registered");
+            tracing::warn!(%id, code = rejected.code(), reason = rejected.to_string(), "accepted, then not registered");
         }
     });
 }

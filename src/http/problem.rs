@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::envelope;
 use crate::policy::Refusal;
 use crate::service::{Fault, Rejected};
-use crate::wire::cbor;
+use crate::wire::{cbor, printable};
 
 const CBOR: &str = "application/concise-problem-details+cbor";
 const JSON: &str = "application/problem+json";
@@ -104,7 +104,7 @@ impl Problem {
             body.insert("policy".to_owned(), json!(refusal.policy()));
             body.insert("rules".to_owned(), rules(refusal));
         }
-        body.to_string().into_bytes()
+        printable::json(&body.to_string()).into_bytes()
     }
 }
 

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use super::{Decision, Facts, Policy};
 use crate::profile;
 use crate::profile::cra::trace::Continuity;
+use crate::wire::text::toml_mistake;
 
 /// A file of cases.
 #[derive(Clone, Debug, Deserialize)]
@@ -102,7 +103,7 @@ pub struct Outcome {
 impl Cases {
     /// Reads a file of cases.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let cases: Self = toml::from_str(text).map_err(|e| e.to_string())?;
+        let cases: Self = toml::from_str(text).map_err(|e| toml_mistake(&e, text))?;
         let sketches = cases.cases.iter().map(|case| &case.sketch);
         for sketch in sketches.chain([&cases.base]) {
             if let Some(key) = sketch.unknown.keys().next() {

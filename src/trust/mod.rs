@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::key::{self, PublicKey};
+use crate::wire::text::toml_mistake;
 use crate::wire::time::UnixSeconds;
 
 /// Everything a trust file says, ready for use.
@@ -58,7 +59,7 @@ impl TrustAnchors {
     /// Reads a trust file.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let file: File =
-            toml::from_str(text).map_err(|e| Error::NotToml { detail: e.to_string() })?;
+            toml::from_str(text).map_err(|e| Error::NotToml { detail: toml_mistake(&e, text) })?;
         let mut trust = Self::default();
         for issuer in file.issuer {
             for pem in &issuer.keys {

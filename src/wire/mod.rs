@@ -10,6 +10,8 @@ pub mod json;
 
 pub mod limits;
 
+pub mod printable;
+
 pub mod text;
 
 pub mod time;

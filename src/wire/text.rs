@@ -62,6 +62,13 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+/// What is wrong with a TOML document, and where, on one line.
+pub fn toml_mistake(error: &toml::de::Error, document: &str) -> String {
+    let before = error.span().and_then(|span| document.get(..span.start));
+    let line = before.map(|before| format!("line {}: ", before.matches('\n').count() + 1));
+    line.unwrap_or_default() + error.message()
+}
+
 /// What to suggest for a misspelt word: the nearest of `known`, if near.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::histogram::{Histogram, Quantiles};
 use super::lock;
+use crate::wire::printable::{Printable, printable};
 use crate::wire::text::grouped;
 
 /// A number that only grows.
@@ -164,36 +165,46 @@ fn rate(count: u64, elapsed: Duration) -> f64 {
 
 impl Counted {
     /// The same for people.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn text(&self) -> Printable {
         let row = |name: &str, q: &Quantiles| {
-            format!(
-                "  {name:<8} p50 {:.1} ms, p90 {:.1} ms, p99 {:.1} ms, max {:.1} ms\n",
-                q.p50, q.p90, q.p99, q.max
+            printable!(
+                "  {:<8} p50 {:.1} ms, p90 {:.1} ms, p99 {:.1} ms, max {:.1} ms\n",
+                name,
+                q.p50,
+                q.p90,
+                q.p99,
+                q.max
             )
         };
-        let mut text = format!(
+        let mut text = printable!(
             "  {} registered, {} again, {} refused as they must be; {:.0}/s\n",
             grouped(self.registered),
             grouped(self.duplicates),
             grouped(self.refused),
             self.per_second
         );
-        text += &row("answer", &self.answer_ms);
-        text += &row("whole", &self.whole_ms);
+        text.push(row("answer", &self.answer_ms));
+        text.push(row("whole", &self.whole_ms));
         if self.pushed_back > 0 {
-            text += &row("no time", &self.pushed_back_ms);
+            text.push(row("no time", &self.pushed_back_ms));
         }
-        text += &format!(
-            "  {} pushed back, {} pending, {} connection errors, {} unfinished\n",
-            self.pushed_back, self.pending, self.connection_errors, self.unfinished
-        );
+        text.line(printable!(
+            "  {} pushed back, {} pending, {} connection errors, {} unfinished",
+            self.pushed_back,
+            self.pending,
+            self.connection_errors,
+            self.unfinished
+        ));
         let Reads { receipts, consistency, checkpoints, tiles } = &self.reads;
-        text += &format!(
-            "  read     {receipts} receipts, {consistency} consistency receipts, \
-             {checkpoints} checkpoints, {tiles} tiles"
-        );
+        text.push(printable!(
+            "  read     {} receipts, {} consistency receipts, {} checkpoints, {} tiles",
+            receipts,
+            consistency,
+            checkpoints,
+            tiles
+        ));
         if self.not_verified > 0 {
-            text += &format!("\n  {} receipts could not be judged", self.not_verified);
+            text.push(printable!("\n  {} receipts could not be judged", self.not_verified));
         }
         text
     }

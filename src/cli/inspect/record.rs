@@ -6,6 +6,7 @@ use crate::cli::report::finding;
 use crate::envelope::SignedStatement;
 use crate::profile::{self, Record};
 use crate::service::summary_json;
+use crate::wire::printable::{Printable, printable};
 
 /// The facts of a record, and what was noticed while reading it. The modes
 /// of a Capsule are those of the payload alone: a receipt counts only once
@@ -44,9 +45,9 @@ pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
 }
 
 /// `warning subject_mismatch at sub: ...`
-pub(super) fn finding_line(finding: &Json) -> Option<String> {
+pub(super) fn finding_line(finding: &Json) -> Option<Printable> {
     let text = |name| finding.get(name).and_then(Json::as_str);
-    let at = text("at").filter(|at| !at.is_empty()).map(|at| format!(" at {at}"));
+    let at = text("at").filter(|at| !at.is_empty()).map(|at| printable!(" at {}", at));
     let at = at.unwrap_or_default();
-    Some(format!("{} {}{at}: {}", text("severity")?, text("code")?, text("detail")?))
+    Some(printable!("{} {}{}: {}", text("severity")?, text("code")?, at, text("detail")?))
 }

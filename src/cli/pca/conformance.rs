@@ -1,6 +1,5 @@
 //! `capstan pca conformance`: the evidence that PCA-SPEC 12 asks for.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -10,6 +9,7 @@ use crate::cli::output::Out;
 use crate::cli::{Answer, Stop, files};
 use crate::profile::pca::{self, CaseResult};
 use crate::wire::json::Json;
+use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct Args {
@@ -23,16 +23,16 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     if let Some(folder) = &args.vectors {
         suites.push((folder.display().to_string(), vectors(folder)?));
     }
-    let (mut text, mut objects, mut all_pass) = (String::new(), Vec::new(), true);
+    let (mut text, mut objects, mut all_pass) = (Printable::default(), Vec::new(), true);
     for (name, results) in &suites {
-        let _infallible = writeln!(text, "PCA-TEST v1, {name}");
+        text.line(printable!("PCA-TEST v1, {}", name));
         results.iter().for_each(|result| write_case(&mut text, result));
         let levels = pca::levels(results);
         for level in &levels {
             let lacking: Vec<String> = level.lacking.iter().map(|n| format!(" T{n}")).collect();
             let verdict = if level.is_passed { "pass" } else { "FAIL:" };
-            let _infallible =
-                writeln!(text, "  {:<6} {verdict}{}", level.level.name(), lacking.concat());
+            let (name, lacking) = (level.level.name(), lacking.concat());
+            text.line(printable!("  {:<6} {}{}", name, verdict, lacking));
         }
         all_pass &= levels.iter().all(|level| level.is_passed);
         let profiles: Vec<Value> = levels
@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         let cases: Vec<Value> = results.iter().map(case).collect();
         objects.push(json!({ "vectors": name, "cases": cases, "profiles": profiles }));
     }
-    out.answer(&json!({ "ok": all_pass, "test": "PCA-TEST v1", "suites": objects }), &text)?;
+    out.answer(&json!({ "ok": all_pass, "test": "PCA-TEST v1", "suites": objects }), text)?;
     Ok(if all_pass { Answer::Yes } else { Answer::No })
 }
 
@@ -59,14 +59,14 @@ fn case(result: &CaseResult) -> Value {
     })
 }
 
-fn write_case(text: &mut String, result: &CaseResult) {
+fn write_case(text: &mut Printable, result: &CaseResult) {
     let (word, number) = (if result.is_passed { "pass" } else { "FAIL" }, result.number);
-    let _infallible = writeln!(text, "  T{number:<3} {word}  {}: {}", result.name, result.found);
+    text.line(printable!("  T{:<3} {}  {}: {}", number, word, result.name, result.found));
     if !result.is_passed {
-        let _infallible = writeln!(text, "             expected {}", result.expected);
+        text.line(printable!("             expected {}", result.expected));
     }
     for note in &result.notes {
-        let _infallible = writeln!(text, "             {note}");
+        text.line(printable!("             {}", note));
     }
 }
 

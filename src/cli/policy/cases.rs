@@ -1,6 +1,5 @@
 //! `capstan policy test`: the cases beside policies.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -8,6 +7,7 @@ use serde_json::json;
 use crate::cli::output::Out;
 use crate::cli::{Answer, Stop, files};
 use crate::policy::Cases;
+use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct Args {
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let (mut text, mut objects, mut failed, mut ran) = (String::new(), Vec::new(), 0, 0);
+    let (mut text, mut objects, mut failed, mut ran) = (Printable::default(), Vec::new(), 0, 0);
     for path in args.policies.iter().filter(|path| !is_cases(path)) {
         let policy = super::load(path)?;
         let beside = path.with_extension("cases.toml");
@@ -27,10 +27,10 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         for outcome in cases.run(&policy) {
             ran += 1;
             let word = if outcome.ok { "ok  " } else { "FAIL" };
-            let _infallible = writeln!(text, "{word}  {}: {}", policy.name(), outcome.name);
+            text.line(printable!("{}  {}: {}", word, policy.name(), outcome.name));
             if !outcome.ok {
                 failed += 1;
-                let _infallible = writeln!(text, "      {}", outcome.detail);
+                text.line(printable!("      {}", outcome.detail));
             }
             objects.push(json!({
                 "policy": policy.name(), "case": outcome.name, "ok": outcome.ok,
@@ -38,8 +38,8 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
             }));
         }
     }
-    let _infallible = writeln!(text, "{ran} cases, {failed} failed");
-    out.answer(&json!({ "ok": failed == 0, "cases": objects }), &text)?;
+    text.line(printable!("{} cases, {} failed", ran, failed));
+    out.answer(&json!({ "ok": failed == 0, "cases": objects }), text)?;
     Ok(if failed == 0 { Answer::Yes } else { Answer::No })
 }
 

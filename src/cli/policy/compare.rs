@@ -1,6 +1,5 @@
 //! `capstan policy diff`: which rules two policies do not share.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -8,6 +7,7 @@ use serde_json::json;
 use crate::cli::Answer;
 use crate::cli::output::Out;
 use crate::policy::{Policy, Rule};
+use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct Args {
@@ -36,16 +36,16 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let (a, b) = (lines(&super::load(&args.a)?), lines(&super::load(&args.b)?));
     let removed: Vec<&String> = a.iter().filter(|line| !b.contains(line)).collect();
     let added: Vec<&String> = b.iter().filter(|line| !a.contains(line)).collect();
-    let mut text = String::new();
+    let mut text = Printable::default();
     for (mark, lines) in [("-", &removed), ("+", &added)] {
         for line in lines {
-            let _infallible = writeln!(text, "{mark} {line}");
+            text.line(printable!("{} {}", mark, line));
         }
     }
     let same = removed.is_empty() && added.is_empty();
     if same {
-        text.push_str("the same rules\n");
+        text.line("the same rules");
     }
-    out.answer(&json!({ "ok": same, "removed": removed, "added": added }), &text)?;
+    out.answer(&json!({ "ok": same, "removed": removed, "added": added }), text)?;
     Ok(if same { Answer::Yes } else { Answer::No })
 }

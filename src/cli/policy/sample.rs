@@ -11,6 +11,7 @@ use crate::cli::{Answer, files};
 use crate::envelope::SignedStatement;
 use crate::policy::Policy;
 use crate::profile;
+use crate::wire::printable;
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct Args {
@@ -41,7 +42,7 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     Policy::parse(&text).context("the sample does not make a policy")?;
     match &args.output {
         Some(path) => files::write_file(path, text.as_bytes())?,
-        None => out.line(&text)?,
+        None => out.raw(text.as_bytes())?,
     }
     Ok(Answer::Yes)
 }
@@ -71,6 +72,8 @@ fn write(seen: &Seen, statements: usize) -> String {
     text
 }
 
+/// A basic string of TOML, which spells control and bidi characters as JSON
+/// does.
 fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
+    printable::json(&serde_json::Value::from(text).to_string())
 }

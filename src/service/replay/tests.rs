@@ -92,6 +92,7 @@ fn made(key: &SigningKey, issuer: &str, numbers: std::ops::Range<u64>) -> Vec<Au
 /// the program in other tests.) The policy becomes stricter half way: a
 /// stranger before that was admitted, and one after it cannot have been.
 #[tokio::test]
+#[allow(clippy::disallowed_macros, reason = "the test runner keeps what a test prints")]
 async fn one_bad_decision_among_many_is_found() {
     let size: u64 = if std::env::var_os("LONG_TESTS").is_some() { 100_000 } else { 3_000 };
     let (outside, service) = log_with(OPEN, options());

@@ -297,6 +297,7 @@ fn vectors() -> Option<PathBuf> {
 }
 
 #[test]
+#[allow(clippy::disallowed_macros, reason = "the test runner keeps what a test prints")]
 fn chains_of_other_makers() {
     let Some(vectors) = vectors() else {
         println!("note: the SCITT vectors are not here; nothing was checked");

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::decimal::Decimal;
 use crate::wire::json::{self, Json};
+use crate::wire::text::toml_mistake;
 
 /// A manifest that parses is one that can be applied.
 #[derive(Debug)]
@@ -90,7 +91,8 @@ impl Manifest {
             Json::read(text.as_bytes()).map_err(ManifestError::Json)?;
             serde_json::from_str(text).map_err(|e| ManifestError::Shape { why: e.to_string() })?
         } else {
-            toml::from_str(text).map_err(|e| ManifestError::Shape { why: e.to_string() })?
+            toml::from_str(text)
+                .map_err(|e| ManifestError::Shape { why: toml_mistake(&e, text) })?
         };
         let mut constraints: Vec<Constraint> = Vec::with_capacity(file.constraint.len());
         for entry in file.constraint {
