@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::Facts;
 use crate::envelope::{Authentic, Header};
 use crate::profile::cra::trace::Continuity;
-use crate::profile::{Read, Severity, Summary};
+use crate::profile::{Finding, Read, Severity, Summary};
 use crate::wire::cbor::Value;
 
 /// One statement to be decided.
@@ -32,9 +32,16 @@ impl<'a> Case<'a> {
         &self.read.summary
     }
 
+    /// What was noticed, as far as the rules know it by which the statement
+    /// was authenticated: an old entry is decided as it was.
+    pub(super) fn findings(&self) -> impl Iterator<Item = &'a Finding> {
+        let rules = self.statement.rules();
+        self.read.findings.iter().filter(move |finding| finding.since() <= rules)
+    }
+
     /// The severity of the worst finding, `none` without any.
     pub(super) fn worst_finding(&self) -> &'static str {
-        let worst = self.read.findings.iter().map(|finding| finding.severity).max();
+        let worst = self.findings().map(|finding| finding.severity).max();
         worst.map_or("none", Severity::name)
     }
 

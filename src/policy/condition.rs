@@ -275,7 +275,7 @@ fn check_claims<'a>(claims: &[(String, Claim)], case: &Case<'_>) -> Check<'a> {
 }
 
 fn check_findings<'a>(codes: &[Pattern], case: &'a Case<'_>) -> Check<'a> {
-    let found = case.read.findings.iter().map(|finding| finding.code);
+    let found = case.findings().map(|finding| finding.code);
     let found: Vec<&str> = found.filter(|code| fits_any(codes, code)).collect();
     Check { held: found.is_empty(), saw: (!found.is_empty()).then(|| found.join(", ").into()) }
 }

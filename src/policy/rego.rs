@@ -125,7 +125,7 @@ fn ours(case: &Case<'_>) -> serde_json::Value {
     json!({
         "binding": case.statement.issuer().binding.name(),
         "profile": case.read.record.profile(),
-        "findings": case.read.findings.iter().map(finding).collect::<Vec<_>>(),
+        "findings": case.findings().map(finding).collect::<Vec<_>>(),
         "facts": {
             "parent": case.parent(),
             "parent_operator": case.parent_operator(),

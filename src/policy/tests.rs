@@ -6,7 +6,7 @@ mod conditions;
 use super::rule::Pattern;
 use super::*;
 use crate::envelope::fixture::{ISSUER, NOW, SUBJECT, Sketch, ed25519, es256};
-use crate::envelope::{Door, Resolved, SignedStatement};
+use crate::envelope::{Door, Resolved, RulesVersion, SignedStatement};
 use crate::key::SigningKey;
 use crate::profile;
 use crate::trust::TrustAnchors;
@@ -245,4 +245,50 @@ fn control_statements_are_reserved() {
     }
     let trust = TrustAnchors::default().with_issuer(ISSUER, std::slice::from_ref(key.public()));
     assert!(Policy::own(authentic(&Sketch::new(&key), &key, &trust), ISSUER).is_none());
+}
+
+/// A Capsule that claims a dispatch which it does not show: nobody looked for
+/// that before version 2 of the rules.
+#[test]
+fn new_findings_do_not_change_old_decisions() {
+    let capsule = r#"{"spec_version":"draft-mih-scitt-agent-action-capsule-01",
+        "format_version":"2","action_id":"1","action_type":"fyi","operator":"acme",
+        "developer":"https://agent.example","timestamp":"2026-06-01T00:00:00Z",
+        "assurance":{"attestation_mode":"self_attested","effect_mode":"dispatched_unconfirmed",
+        "ledger_mode":"standalone"}}"#;
+    let capsule = crate::wire::json::Json::read(capsule.as_bytes()).unwrap();
+    let id = crate::wire::jcs::Suite::JcsN.digest(&capsule).unwrap().hex();
+    let mut members = capsule.members().unwrap().to_vec();
+    members.push(("capsule_id".to_owned(), id.into()));
+    let payload = crate::wire::jcs::canonical(&crate::wire::json::Json::Object(members)).unwrap();
+    let key = es256();
+    let draft = crate::envelope::Draft {
+        content_type: profile::capsule::CONTENT_TYPE,
+        issuer: "https://agent.example",
+        subject: "urn:agent-action-capsule:acme:1",
+        issued_at: None,
+        payload: payload.as_bytes(),
+    };
+    let claims = [("capsule_statement_type", "agent_action".to_owned())];
+    let bytes = crate::envelope::seal_with_claims(&draft, &claims, &key).unwrap();
+    let trust = TrustAnchors::default().with_issuer(draft.issuer, &[key.public().clone()]);
+    let resolved = Resolved::default();
+    let by = |rules| {
+        let statement = SignedStatement::parse(bytes.clone()).unwrap();
+        statement.authenticate(&Door { rules, ..Door::new(&trust, &resolved, NOW) }).unwrap()
+    };
+    let conditions = [
+        "findings_at_most = \"none\"",
+        "without_findings = \"effect_mode_*\"",
+        "without_findings = \"*\"",
+        #[cfg(feature = "rego")]
+        "rego = \"package policy\\nallow := true\\n\
+         errors contains f.code if some f in input.capstan.findings\"",
+    ];
+    for condition in conditions {
+        let [then, now] = [RulesVersion::V1, RulesVersion::V2].map(by);
+        assert_eq!(refusal(&with(condition), &then), None, "{condition}");
+        assert!(refusal(&with(condition), &now).is_some(), "{condition}");
+    }
+    assert_eq!(profile::read(&by(RulesVersion::V2)).summary.ok, Some(true));
 }

@@ -1,5 +1,7 @@
 //! What a reader noticed.
 
+use crate::envelope::RulesVersion;
+
 /// How much a finding weighs. A policy decides what follows.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Severity {
@@ -51,6 +53,13 @@ impl Finding {
         super::tests::listed(code);
         let (at, detail) = (at.into(), detail.into());
         Self { code, severity, at, detail, check: None, gating: false }
+    }
+
+    /// The first version of the rules at the door by which a policy sees it.
+    /// What nobody looked for when an entry was logged must not convict it.
+    pub fn since(&self) -> RulesVersion {
+        let is_newer = super::CODES_2.iter().any(|codes| codes.contains(&self.code));
+        if is_newer { RulesVersion::V2 } else { RulesVersion::V1 }
     }
 
     /// A finding of one of the profile's numbered checks; its errors gate.

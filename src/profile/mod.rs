@@ -31,7 +31,8 @@ const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"
 const CODES: &[&[&str]] =
     &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES, pca::CODES, cra::CODES];
 
-/// The same for what came with version 2 of the rules.
+/// The same for what came with version 2 of the rules at the door: decisions
+/// by version 1 do not see these. So what is noticed anew needs a new code.
 const CODES_2: &[&[&str]] = &[capsule::CODES_2];
 
 /// Every code that reading a payload can give: what a policy may name.
