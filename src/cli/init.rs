@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::keygen::Kind;
 use super::output::Out;
+use super::settings::{self, Given};
 use super::{Answer, Stop, files};
 use crate::key::KeyId;
 use crate::service::{self, ControlError};
@@ -28,6 +29,9 @@ pub(super) struct Args {
     /// Registration policy instead of the one for known issuers
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// File of the guard, best on another disk [default: DIR.guard]
+    #[arg(long, value_name = "FILE")]
+    guard: Option<PathBuf>,
     /// What the log signs with
     #[arg(long, default_value = "ES256")]
     alg: Kind,
@@ -57,8 +61,15 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let policy = args.policy.as_deref().map(files::read_text).transpose()?;
     let policy = policy.as_deref().unwrap_or(DEFAULT_POLICY);
     let data = PathBuf::from(data);
-    let made = service::init(&data, name.trim(), policy, args.alg.algorithm());
+    let guard = args.guard.as_deref().map(std::path::absolute).transpose()?;
+    // A variable counts for `serve` as well, a flag is written down.
+    let set = settings::load(&Given::default())?.config.guard.path;
+    let place = guard.as_deref().or(set.as_deref());
+    let made = service::init_guarded(&data, name.trim(), policy, args.alg.algorithm(), place);
     let identity = made.map_err(refused)?;
+    if let Some(guard) = &guard {
+        remember_guard(&data.join("capstan.toml"), guard)?;
+    }
     let key = key_of(&data)?;
     let text = printable!("{}\n  key   {}\n  data  {}", identity.issuer, key, data.display());
     out.answer(
@@ -75,6 +86,14 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
+/// Puts the place of the guard into the settings of a new log.
+fn remember_guard(settings: &Path, guard: &Path) -> anyhow::Result<()> {
+    let guard = guard.to_str().context("--guard is not text")?;
+    let line = format!("[guard]\npath = {}\n", toml::Value::from(guard));
+    let text = files::read_text(settings)?.replacen("[guard]\n", &line, 1);
+    files::write_file(settings, text.as_bytes())
+}
+
 /// The key a log on this machine signs with.
 fn key_of(data: &Path) -> anyhow::Result<KeyId> {
     let (store, _) = Store::open_as_found(DataDir::open(data)?)?;
@@ -88,6 +107,10 @@ fn refused(error: ControlError) -> anyhow::Error {
             Stop::no("store-exists", format!("{} holds a log already; it is kept", path.display()))
                 .next(format!("{} serve --data {}", super::program(), path.display()))
                 .into()
+        }
+        ControlError::Store(left @ store::Error::GuardLeft { .. }) => {
+            let next = "restore a copy of that log, or move its guard away if you mean another log";
+            Stop::no(left.code(), left.to_string()).next(next).into()
         }
         other => other.into(),
     }

@@ -30,6 +30,7 @@ mod register;
 mod reindex;
 mod replay;
 mod report;
+mod restore;
 mod seal;
 mod search;
 mod serve;
@@ -110,9 +111,11 @@ enum Verb {
     /// Load a log, and hold it to every promise it makes
     Hammer(hammer::Args),
     /// Copy a log, running or not, and recompute the copy
-    Backup(backup::BackupArgs),
-    /// Make a log from a copy, unless the log went on after it
-    Restore(backup::RestoreArgs),
+    Backup(backup::Args),
+    /// Make a log from a copy; it writes once nothing newer is known to exist
+    Restore(restore::RestoreArgs),
+    /// Let a restored or moved log write again
+    Resume(restore::ResumeArgs),
     /// Make every decision of a log again, from the log alone
     Replay(replay::Args),
     /// Check and export causal records
@@ -189,7 +192,8 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Register(args) => on_network(register::run(&args, out)),
         Verb::Replay(args) => on_network(replay::run(&args, out)),
         Verb::Reindex(args) => reindex::run(&args, out),
-        Verb::Restore(args) => on_network(backup::restore(&args, out)),
+        Verb::Restore(args) => on_network(restore::restore(&args, out)),
+        Verb::Resume(args) => on_network(restore::resume(&args, out)),
         Verb::Seal(args) => seal::run(&args, out),
         Verb::Serve(args) => on_network(serve::run(&args, out)),
         Verb::Story(args) => on_network(search::story(&args, out)),

@@ -82,6 +82,18 @@ pub(super) fn broken_store(error: ControlError, data: &Path) -> anyhow::Error {
                  `{program} serve --data {data} --read-only`"
             ))
             .into(),
+        store::Error::GuardMissing { .. } => {
+            let moved = "if the directory was moved, move its guard along, or";
+            Stop::no(code, what).next(format!("{moved} {}", resume(&program, &data))).into()
+        }
+        store::Error::Unproven { .. } => Stop::no(code, what).next(resume(&program, &data)).into(),
+        store::Error::HeadDiffers { .. } => {
+            let next = "look at the head again; a copy of another head is not the one you mean";
+            Stop::no(code, what).next(next).into()
+        }
+        store::Error::OtherWriter { .. } => {
+            Stop::no(code, what).next("stop that log, then the same command").into()
+        }
         store::Error::BeyondHead { .. } | store::Error::HeadDamaged { .. } => {
             Stop::no(code, what).next(format!("{program} fsck --data {data}")).into()
         }
@@ -93,6 +105,15 @@ pub(super) fn broken_store(error: ControlError, data: &Path) -> anyhow::Error {
             .into(),
         _ => Stop::failed(code, chain(&error.into())).into(),
     }
+}
+
+/// How a log that must not write yet comes to write.
+fn resume(program: &str, data: &impl std::fmt::Display) -> String {
+    format!(
+        "`{program} resume --data {data}` with --peer URL (whoever serves a checkpoint of this \
+         log), --checkpoint FILE, or --i-am-the-only-writer SIZE:ROOT; until then \
+         `{program} serve --data {data} --read-only`"
+    )
 }
 
 /// A store that nobody can use.

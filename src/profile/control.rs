@@ -6,6 +6,8 @@
 pub enum Control {
     /// The registration policy from here on.
     Policy,
+    /// The log goes on after it was restored or moved.
+    Resumption,
     /// A new service key takes over.
     Succession,
     /// The trust anchors from here on.
@@ -13,13 +15,14 @@ pub enum Control {
 }
 
 impl Control {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Policy, Self::Succession, Self::Trust];
+    /// Every kind, in the order of the manifest of a copy: new ones at the end.
+    pub const ALL: [Self; 4] = [Self::Policy, Self::Succession, Self::Trust, Self::Resumption];
 
     /// Its content type.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Policy => "application/vnd.capstan.policy+toml",
+            Self::Resumption => "application/vnd.capstan.resumption+cbor",
             Self::Succession => "application/vnd.capstan.succession+cbor",
             Self::Trust => "application/vnd.capstan.trust+toml",
         }
@@ -29,6 +32,7 @@ impl Control {
     pub fn subject(self) -> &'static str {
         match self {
             Self::Policy => "urn:capstan:policy",
+            Self::Resumption => "urn:capstan:resumption",
             Self::Succession => "urn:capstan:succession",
             Self::Trust => "urn:capstan:trust",
         }

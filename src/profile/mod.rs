@@ -9,6 +9,7 @@ pub mod cra;
 mod finding;
 pub mod pacr;
 pub mod pca;
+mod resumption;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use pca::{PcaCertificateRecord, PcaEvidenceRecord};
 
 pub use control::Control;
 pub use finding::{Finding, Severity};
+pub use resumption::{Compared, Reason, Resumption, Source};
 pub use summary::{Parent, Span, Summary};
 
 /// The codes of findings about headers alone.
@@ -51,7 +53,8 @@ pub enum Record {
     CapsuleId(CapsuleIdRecord),
     /// A CARP request, resolution or execute response.
     Carp(Box<CarpRecord>),
-    /// A statement by which a log governs itself: policy, trust, succession.
+    /// A statement by which a log governs itself: policy, trust, succession,
+    /// resumption.
     Control(Control),
     /// A digest of something kept elsewhere (RFC 9995).
     Hash(HashEnvelope),

@@ -1,4 +1,4 @@
-//! Copies of a log, while it runs or at rest, and the way back.
+//! Copies of a log, while it runs or at rest; the way back is `restore.rs`.
 //!
 //! A running log streams its rows through a socket in its own directory: who
 //! may read the directory may have a copy, and the writer is not disturbed,
@@ -12,11 +12,11 @@ use std::sync::Arc;
 use tokio::net::UnixListener;
 
 use super::error::chain;
-use super::open::{checkpoint_verifier, identity_of, published_head};
+use super::open::{checkpoint_verifier, identity_of};
 use super::{ControlError, Service};
 use crate::log::LeafIndex;
 use crate::receipt::Head;
-use crate::store::{self, Copy, DataDir, Guard, Manifest, Store, write_private};
+use crate::store::{self, Copy, DataDir, Manifest, Store};
 
 /// A row is a statement and its certificates; a manifest holds four files.
 const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -39,7 +39,7 @@ pub fn backup(
 }
 
 /// Copies row by row from a store of this process.
-fn transfer(
+pub(super) fn transfer(
     store: &Store,
     manifest: &Manifest,
     mut copy: Copy,
@@ -140,80 +140,4 @@ impl Service {
         out.flush()?;
         Ok(size)
     }
-}
-
-/// What to make a log from, and what is known about it.
-#[derive(Clone, Debug, Default)]
-pub struct RestoreOptions {
-    /// Where the private keys are kept; a copy has none.
-    pub keys: PathBuf,
-    /// The guard, unless beside the data directory.
-    pub guard: Option<PathBuf>,
-    /// Checkpoints of this log that are known elsewhere, and where from.
-    pub notes: Vec<(&'static str, String)>,
-    /// Restore also when a known head is ahead: such a log never writes.
-    pub read_only: bool,
-}
-
-/// What was restored.
-#[derive(Clone, Debug)]
-pub struct Restored {
-    /// The head of the new log.
-    pub head: Head,
-    /// Why it must not write, if it must not.
-    pub behind: Option<String>,
-}
-
-/// Makes a log from a copy. It can write only when nothing that was ever
-/// signed, as far as we are told, lies beyond the copy.
-pub fn restore(
-    from: &Path,
-    data: &Path,
-    options: &RestoreOptions,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<Restored, ControlError> {
-    let identity = identity_of(from)?;
-    let (store, head, edge) = Store::open(DataDir::open(from)?)?;
-    let key = checkpoint_verifier(store.dir(), &identity)?;
-    let guard = options.guard.clone();
-    let guard = guard.map_or_else(|| DataDir::guard_beside(data), |path| Guard::at(&path));
-    let mut known: Vec<(&'static str, Head)> = Vec::new();
-    known.extend(guard.read()?.map(|head| ("guard", head)));
-    let note = std::fs::read_to_string(data.join("checkpoint")).ok();
-    let notes = note.map(|note| ("published checkpoint", note));
-    for (what, note) in notes.iter().chain(&options.notes) {
-        known.push((what, published_head(note, &key)?));
-    }
-    let mut behind: Option<(store::Error, Head)> = None;
-    for (what, ahead) in known {
-        match store.check_extends(&head, &edge, &ahead, what) {
-            Ok(()) => {}
-            Err(error) if options.read_only => {
-                if behind.as_ref().is_none_or(|(_, other)| ahead.size > other.size) {
-                    behind = Some((error, ahead));
-                }
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let manifest = Manifest::of(&store, key.to_string())?;
-    let copy = Copy::create(data)?;
-    copy_keys(&store, data, &options.keys)?;
-    if let Some((_, ahead)) = &behind {
-        // Whatever starts this log later finds the head that is ahead.
-        guard.write(ahead)?;
-    }
-    let head = transfer(&store, &manifest, copy, progress)?;
-    Ok(Restored { head, behind: behind.map(|(error, _)| error.to_string()) })
-}
-
-/// The active service key and the checkpoint key.
-fn copy_keys(store: &Store, data: &Path, keys: &Path) -> Result<(), ControlError> {
-    let active = store.keys()?.first().map(|key| format!("service-{}.pem", key.id()));
-    let active = active.ok_or(store::Error::KeysUnreadable)?;
-    for name in [active.as_str(), "checkpoint.pem"] {
-        let pem = DataDir::read_private(&keys.join(name))?;
-        write_private(&data.join("keys").join(name), pem.as_bytes())?;
-    }
-    Ok(())
 }

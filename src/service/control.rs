@@ -1,4 +1,5 @@
-//! Statements by which the log governs itself: policy, trust, succession.
+//! Statements by which the log governs itself: policy, trust, succession,
+//! resumption.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::envelope::{
 use crate::key::{self, SigningKey};
 use crate::log::LeafIndex;
 use crate::policy::{self, Policy};
-use crate::profile::Control;
+use crate::profile::{Control, Resumption};
 use crate::store::{self, DataDir, write_private};
 use crate::trust::{self, TrustAnchors};
 use crate::wire::cbor;
@@ -59,6 +60,12 @@ impl Writer {
         self.change(&statement, Control::Succession, None, Some(successor))
     }
 
+    /// Says by what it was shown that this log may go on.
+    pub(super) fn resume(&mut self, resumption: &Resumption) -> Result<(), Error> {
+        let statement = self.own_statement(Control::Resumption, &resumption.encode())?;
+        self.change(&statement, Control::Resumption, None, None)
+    }
+
     fn change(
         &mut self,
         statement: &Authentic,
@@ -92,7 +99,7 @@ fn own_statement(
     };
     let claims = match control {
         Control::Policy => RulesVersion::CURRENT.claims(),
-        Control::Succession | Control::Trust => &[],
+        Control::Resumption | Control::Succession | Control::Trust => &[],
     };
     let claims: Vec<_> = claims.iter().map(|(name, text)| (*name, (*text).to_owned())).collect();
     let statement = SignedStatement::parse(seal_with_claims(&draft, &claims, key)?)?;

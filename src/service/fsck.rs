@@ -18,7 +18,7 @@ use super::open::{checkpoint_verifier, guard_of, identity_of, published_head};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::{Edge, Frontier, LeafIndex, TILE_WIDTH, TileId, parse_hash_tile};
 use crate::log::{leaf_hash, tiles_of};
-use crate::profile::Control;
+use crate::profile::{Control, Resumption};
 use crate::receipt::Head;
 use crate::service::ControlError;
 use crate::store::{self, DataDir, HeadRecord, IndexAudit, Store, Stored};
@@ -191,6 +191,7 @@ impl<'a> Walk<'a> {
                 for (code, detail) in self.ledger.judge(index, &statement, stored) {
                     self.found(Some(index), code, detail);
                 }
+                self.went_on_from(index, &statement);
             }
             Ok(_) => {
                 self.found(Some(index), "not-canonical", "the unprotected map is not empty");
@@ -198,6 +199,19 @@ impl<'a> Walk<'a> {
             Err(e) => self.found(Some(index), e.code(), e),
         }
         leaf_hash(id.entry())
+    }
+
+    /// A log that went on after a restore names the root it had before.
+    fn went_on_from(&mut self, index: LeafIndex, statement: &SignedStatement) {
+        let is_own = self.ledger.control(statement) == Some(Control::Resumption);
+        let payload = statement.payload().unwrap_or_default();
+        if let Some(Ok(said)) = is_own.then(|| Resumption::read(payload))
+            && !self.broken
+            && said.root != self.frontier.root()
+        {
+            let detail = format!("it goes on from root {}, which is not the one here", said.root);
+            self.found(Some(index), "resumption-invalid", detail);
+        }
     }
 
     fn leaf_from_tile(&self, index: LeafIndex) -> Option<Digest> {

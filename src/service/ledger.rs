@@ -6,7 +6,7 @@ use crate::envelope::{Authentic, Door, Resolved, RulesVersion, SIGN1_TAG, Signed
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
 use crate::policy::{Decision, Facts, Memory, Policy};
-use crate::profile::{self, Control, Read};
+use crate::profile::{self, Control, Read, Resumption};
 use crate::store::Stored;
 use crate::trust::TrustAnchors;
 use crate::wire::cbor::{self, Value};
@@ -150,6 +150,13 @@ impl Ledger {
                 self.trust = TrustAnchors::parse(&text()).map_err(|e| (e.code(), e.to_string()))?;
             }
             Control::Succession => self.succeed(authentic.payload())?,
+            Control::Resumption => {
+                let wrong = |detail: &str| ("resumption-invalid", detail.to_owned());
+                let resumption = Resumption::read(authentic.payload()).map_err(wrong)?;
+                if resumption.size != index.get() {
+                    return Err(wrong("it goes on from another size than its own place"));
+                }
+            }
         }
         Ok(())
     }

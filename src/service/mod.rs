@@ -28,6 +28,7 @@ mod recent;
 mod refusals;
 mod register;
 mod replay;
+mod restore;
 mod scrub;
 mod telling;
 #[cfg(test)]
@@ -52,7 +53,7 @@ use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 use held::Held;
 
-pub use backup::{RestoreOptions, Restored, backup, restore};
+pub use backup::backup;
 pub use catalog::{NOT_PROOF, reindex};
 pub use clock::now;
 pub use control::{Error as ControlError, rotate};
@@ -61,7 +62,7 @@ pub use facts::facts;
 pub use fsck::{Checked, Finding, fsck};
 pub use hold::Waiting;
 pub use ledger::Wrong;
-pub use open::{Options, init, open};
+pub use open::{Options, init, init_guarded, open};
 pub use proof::Whereabouts;
 pub use publish::keep_publishing;
 pub use queue::{QueueLimits, Ticket};
@@ -69,6 +70,7 @@ pub use rate::Buckets;
 pub use refusals::{Refused, refusals};
 pub use register::{Candidate, Entry, Prepared, Recognised, Registered};
 pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
+pub use restore::{Note, Proof, RestoreOptions, Restored, Resumed, restore, resume};
 pub use scrub::{Step, keep_scrubbing};
 #[cfg(feature = "cli")]
 pub(crate) use telling::summary_json;

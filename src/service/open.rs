@@ -78,8 +78,26 @@ pub fn init(
     policy: &str,
     algorithm: Algorithm,
 ) -> Result<Identity, control::Error> {
+    init_guarded(path, name, policy, algorithm, None)
+}
+
+/// The same with the guard somewhere else than beside the directory. The
+/// guard is there before the log is: one that has none was copied or moved.
+pub fn init_guarded(
+    path: &Path,
+    name: &str,
+    policy: &str,
+    algorithm: Algorithm,
+    guard: Option<&Path>,
+) -> Result<Identity, control::Error> {
     let policy = Policy::parse(policy)?;
     let identity = Identity::from_name(name);
+    DataDir::check_free(path)?;
+    let guard = guard.map_or_else(|| DataDir::guard_beside(path), Guard::at);
+    if let Some(head) = guard.read()? {
+        let (path, size) = (guard.path().to_owned(), head.size);
+        return Err(store::Error::GuardLeft { path, size }.into());
+    }
     let dir = DataDir::create(path)?;
     let key = SigningKey::generate(algorithm)?;
     write_private(&dir.service_key_path(key.public().id()), key.to_pem()?.as_bytes())?;
@@ -120,6 +138,7 @@ pub fn init(
     };
     writer.set_policy(policy)?;
     writer.set_trust(TrustAnchors::parse(FIRST_TRUST)?, FIRST_TRUST)?;
+    guard.write(&writer.head.head())?;
     writer.store.dir().write_format()?;
     Ok(identity)
 }
@@ -184,20 +203,37 @@ pub(super) fn identity_of(path: &Path) -> Result<Identity, control::Error> {
     Ok(Identity::from_name(&issuer))
 }
 
-/// Compares the store with the guard and the last published checkpoint.
+/// Compares the store with the guard and the last published checkpoint. A
+/// copy, and a log without a guard, may be older than it seems: neither
+/// writes until `resume` has compared it with something else.
 fn check_known_heads(
     store: &Store,
     (head, edge): (&HeadRecord, &Edge),
     guard: &Guard,
     identity: &Identity,
 ) -> Result<(), control::Error> {
-    match guard.read()? {
-        Some(known) => store.check_extends(head, edge, &known, "guard")?,
-        None if head.size().get() > 2 => {
-            tracing::warn!(path = %guard.path().display(), "no guard file: a rolled-back data directory would not be noticed this time");
-        }
-        None => {}
+    let guarded = guard.read()?;
+    if let Some(known) = &guarded {
+        store.check_extends(head, edge, known, "guard")?;
     }
+    check_published(store, (head, edge), identity)?;
+    let size = head.size();
+    if store.dir().is_copy()? {
+        return Err(store::Error::Unproven { size, compared: String::new() }.into());
+    }
+    if guarded.is_none() {
+        return Err(store::Error::GuardMissing { path: guard.path().to_owned(), size }.into());
+    }
+    Ok(())
+}
+
+/// The published checkpoint in the data directory, if there is one, must be of
+/// this tree.
+pub(super) fn check_published(
+    store: &Store,
+    (head, edge): (&HeadRecord, &Edge),
+    identity: &Identity,
+) -> Result<(), control::Error> {
     let Ok(note) = std::fs::read_to_string(store.dir().checkpoint_path()) else { return Ok(()) };
     let known = published_head(&note, &checkpoint_verifier(store.dir(), identity)?)?;
     Ok(store.check_extends(head, edge, &known, "published checkpoint")?)

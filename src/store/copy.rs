@@ -192,7 +192,8 @@ impl Copy {
     }
 
     /// Ends the copy, unless its tree is another than the manifest names.
-    /// Until then a new directory does not count as a log.
+    /// Until then a new directory does not count as a log, and from then on it
+    /// is one that does not write.
     pub fn finish(mut self, manifest: &Manifest) -> Result<(), Error> {
         self.flush()?;
         let (size, root) = (self.head.size(), self.head.root());
@@ -211,6 +212,7 @@ impl Copy {
         for (name, content) in &manifest.files {
             write_public(&self.store.dir().path().join(name), content)?;
         }
+        self.store.dir().mark_as_copy()?;
         self.store.dir().write_format()
     }
 }

@@ -13,6 +13,7 @@
 //! DATA/checkpoint   the last published checkpoint
 //! DATA/checkpoint.pub  its public key, in a copy that has no keys
 //! DATA/scrub        where the scrub goes on
+//! DATA/read-only   in a copy: it does not write until it is shown to be the newest
 //! DATA/backup.sock  where a running log hands out a copy of itself
 //! DATA.guard        the last signed head, outside what a backup restores
 //! ```
@@ -29,6 +30,12 @@ use super::{Error, Guard};
 use crate::key::KeyId;
 
 const FORMAT: &str = "capstan 1\n";
+
+const COPY_MARK: &str = "read-only";
+const COPY_TEXT: &str = "\
+This directory was made from a copy of a log. It does not write until
+`capstan resume` has seen that no newer copy exists.
+";
 
 /// A process that ends takes a moment to let go of its lock.
 const LOCK_TRIES: u32 = 25;
@@ -50,11 +57,17 @@ impl Drop for DataDir {
 }
 
 impl DataDir {
-    /// Makes a new directory, or takes an empty one.
-    pub fn create(path: &Path) -> Result<Self, Error> {
+    /// Whether a log could be made here.
+    pub fn check_free(path: &Path) -> Result<(), Error> {
         if path.join("FORMAT").exists() || path.join("store").exists() {
             return Err(Error::Exists { path: path.to_owned() });
         }
+        Ok(())
+    }
+
+    /// Makes a new directory, or takes an empty one.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        Self::check_free(path)?;
         fs::create_dir_all(path.join("keys")).map_err(io(path))?;
         for private in [path.to_owned(), path.join("keys")] {
             let mode = fs::Permissions::from_mode(0o700);
@@ -129,6 +142,28 @@ impl DataDir {
     /// Where a running log hands out a copy of itself.
     pub fn backup_path(path: &Path) -> PathBuf {
         path.join("backup.sock")
+    }
+
+    /// Says that the directory is a copy, which does not write until somebody
+    /// has shown that no newer one exists.
+    pub fn mark_as_copy(&self) -> Result<(), Error> {
+        write_public(&self.path.join(COPY_MARK), COPY_TEXT.as_bytes())
+    }
+
+    /// Whether it is a copy that must not write yet. A mark that cannot be
+    /// looked for is an error, never an absent one.
+    pub fn is_copy(&self) -> Result<bool, Error> {
+        let path = self.path.join(COPY_MARK);
+        path.try_exists().map_err(io(&path))
+    }
+
+    /// Lets a copy write, durably.
+    pub fn clear_copy_mark(&self) -> Result<(), Error> {
+        let path = self.path.join(COPY_MARK);
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(io(&path)(e)),
+            _ => sync_parent(&path),
+        }
     }
 
     /// Where the guard lies unless settings say otherwise: beside the

@@ -33,9 +33,23 @@ pub enum Error {
     /// Made by a newer version.
     #[error("the data directory has format {found:?}; this version reads {known:?}")]
     Format { found: String, known: &'static str },
+    /// A new log where another one left its guard.
+    #[error(
+        "{} is the guard of a log of {size} leaves: a new log would replace it", path.display()
+    )]
+    GuardLeft { path: PathBuf, size: TreeSize },
+    /// A log without its guard.
+    #[error(
+        "there is no guard at {}: nothing shows that this copy of the log, of {size} leaves, \
+         is the newest. Writing could fork the log", path.display()
+    )]
+    GuardMissing { path: PathBuf, size: TreeSize },
     /// The head record and the tree disagree.
     #[error("the head record says root {recorded} at {size} leaves, the tiles give {found}")]
     HeadDamaged { size: TreeSize, recorded: Digest, found: Digest },
+    /// The operator named another head than the log has.
+    #[error("the head typed in is {typed}, the log has {found}")]
+    HeadDiffers { typed: String, found: String },
     /// A directory without a head.
     #[error("the data directory has no head record; it was never initialised")]
     HeadMissing,
@@ -57,6 +71,9 @@ pub enum Error {
     /// There is no log here.
     #[error("{} holds no log; `capstan init` makes one", path.display())]
     NotFound { path: PathBuf },
+    /// Somebody else writes the same log.
+    #[error("{at} is this log and takes registrations: a second writer would fork it")]
+    OtherWriter { at: String },
     /// The store is older than something that was signed.
     #[error(
         "the data directory holds {found} leaves, but the {what} says {known} were signed: \
@@ -75,6 +92,12 @@ pub enum Error {
     /// The tree cannot be computed from what is stored.
     #[error("the tree cannot be computed: {0}")]
     Tree(#[from] log::Error),
+    /// A copy that nobody has shown to be the newest.
+    #[error(
+        "this log of {size} leaves was made from a copy, and nothing shows that the copy is the \
+         newest{compared}. Writing could fork the log"
+    )]
+    Unproven { size: TreeSize, compared: String },
     /// A private key that others can read.
     #[error("{} can be read by others; `chmod 600` it", path.display())]
     WorldReadable { path: PathBuf },
@@ -90,7 +113,10 @@ impl Error {
             Self::Exists { .. } => "store-exists",
             Self::Forked { .. } => "store-forked",
             Self::Format { .. } => "store-format",
+            Self::GuardLeft { .. } => "store-guard-left",
+            Self::GuardMissing { .. } => "store-guard-missing",
             Self::HeadDamaged { .. } => "store-head-damaged",
+            Self::HeadDiffers { .. } => "store-head-differs",
             Self::HeadMissing => "store-head-missing",
             Self::HeadUnreadable => "store-head-unreadable",
             Self::IdDamaged { .. } => "store-id-damaged",
@@ -98,11 +124,13 @@ impl Error {
             Self::KeysUnreadable => "store-keys-unreadable",
             Self::Locked { .. } => "store-locked",
             Self::NotFound { .. } => "store-not-found",
+            Self::OtherWriter { .. } => "store-other-writer",
             Self::RolledBack { .. } => "store-rolled-back",
             Self::StatementDamaged { .. } => "store-statement-damaged",
             Self::StatementMissing { .. } => "store-statement-missing",
             Self::TileMissing { .. } => "store-tile-missing",
             Self::Tree(source) => source.code(),
+            Self::Unproven { .. } => "store-unproven",
             Self::WorldReadable { .. } => "store-world-readable",
         }
     }

@@ -36,7 +36,7 @@ MUTANTS = [
     ),
     (
         "does not write the guard",
-        [("src/store/guard.rs", "write_public(&self.path, text.as_bytes())", "Ok(drop(text))")],
+        [("src/service/publish.rs", "guard_of(&self.store, self.options.guard.as_deref()).write(&head)?;", "let _ = guard_of;")],
         "clock",
     ),
     (

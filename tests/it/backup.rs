@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::live::{Server, request, sealed};
 
-struct Desk {
+pub(crate) struct Desk {
     dir: tempfile::TempDir,
     key: SigningKey,
     counter: AtomicU64,
 }
 
 impl Desk {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let policy = include_str!("../../policy/open.toml");
         service::init(&dir.path().join("data"), "backup.invalid", policy, Algorithm::Es256)
@@ -26,11 +26,11 @@ impl Desk {
         Self { dir, key, counter: AtomicU64::new(0) }
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
         self.dir.path().join(name)
     }
 
-    fn register(&self, server: &Server, count: u64) {
+    pub(crate) fn register(&self, server: &Server, count: u64) {
         for _ in 0..count {
             let n = self.counter.fetch_add(1, Ordering::Relaxed);
             let statement = sealed(&self.key, &n.to_string());
@@ -39,7 +39,7 @@ impl Desk {
     }
 
     /// Runs the program with paths inside the desk; its exit code and answer.
-    fn run(&self, line: &str) -> (i32, Value) {
+    pub(crate) fn run(&self, line: &str) -> (i32, Value) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
         command.args(line.split_whitespace()).arg("--json").current_dir(self.dir.path());
         let output = command.env_remove("CAPSTAN_VECTORS").output().unwrap();
@@ -49,7 +49,7 @@ impl Desk {
         (output.status.code().unwrap(), answer)
     }
 
-    fn is_whole(&self, name: &str) {
+    pub(crate) fn is_whole(&self, name: &str) {
         let (exit, answer) = self.run(&format!("fsck --data {name}"));
         assert_eq!((exit, &answer["code"]), (0, &"ok".into()), "{name}: {answer}");
     }
@@ -118,7 +118,7 @@ fn a_copy_becomes_a_log_only_when_nothing_is_ahead() {
     std::fs::copy(desk.path("data.guard"), desk.path("fresh.guard")).unwrap();
     let (exit, answer) = desk.run(&format!("{restore} old --data fresh"));
     assert_eq!((exit, &answer["code"]), (1, &"store-rolled-back".into()), "{answer}");
-    // Nothing is ahead of the new one.
+    // Nothing is ahead of the new one, and its head is known elsewhere.
     let (exit, answer) = desk.run(&format!("{restore} new --data fresh {kept}"));
     assert_eq!((exit, &answer["writable"]), (0, &true.into()), "{answer}");
     let server = Server::start(&desk.path("fresh"));

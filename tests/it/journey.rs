@@ -387,10 +387,10 @@ async fn an_older_copy_put_back_is_noticed() {
     drop(service);
 
     // Without the guard there is nothing to compare with but what was
-    // published; an old copy brings its own old checkpoint.
+    // published, and an old copy brings its own old checkpoint.
     let guard = outside.path().join("data.guard");
     std::fs::remove_file(&guard).unwrap();
-    assert_eq!(refusal(&path), "ok");
+    assert_eq!(refusal(&path), "store-guard-missing");
 }
 
 #[tokio::test]

@@ -68,6 +68,9 @@ mod flips;
 /// Copies of a running log, and logs made from copies.
 mod backup;
 
+/// Logs that must show that they are the newest before they write.
+mod resume;
+
 /// What a log keeps to itself: secrets in no line, modes of files.
 mod secrets;
 

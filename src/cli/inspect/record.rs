@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::cli::report::finding;
 use crate::envelope::SignedStatement;
-use crate::profile::{self, Record};
+use crate::profile::{self, Compared, Control, Record, Resumption};
 use crate::service::summary_json;
 use crate::wire::printable::{Printable, printable};
 
@@ -13,6 +13,9 @@ use crate::wire::printable::{Printable, printable};
 /// `verify` has checked it.
 pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
     let read = profile::read_payload(statement.header(), statement.payload()?);
+    if read.record == Record::Control(Control::Resumption) {
+        return Resumption::read(statement.payload()?).ok().map(|said| resumption(&said));
+    }
     if matches!(read.record, Record::Control(_) | Record::Hash(_) | Record::Opaque) {
         return None;
     }
@@ -42,6 +45,19 @@ pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
     let findings: Vec<Json> = read.findings.iter().map(finding).collect();
     fields.insert("findings".to_owned(), findings.into());
     Some(fields.into())
+}
+
+/// By what a restored or moved log was shown to be the newest.
+fn resumption(said: &Resumption) -> Json {
+    let head = |one: &Compared| {
+        json!({ "source": one.source.name(), "size": one.size, "root": one.root.to_string(),
+            "address": one.address })
+    };
+    json!({
+        "artefact": "resumption", "reason": said.reason.name(), "time": said.time.to_string(),
+        "size": said.size, "root": said.root.to_string(),
+        "compared": said.compared.iter().map(head).collect::<Vec<_>>(),
+    })
 }
 
 /// `warning subject_mismatch at sub: ...`

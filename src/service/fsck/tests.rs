@@ -8,6 +8,7 @@ use super::*;
 use crate::envelope::{Draft, seal};
 use crate::key::{Algorithm, SigningKey, key_set};
 use crate::metrics::Metrics;
+use crate::profile::{Compared, Reason, Source};
 use crate::service::{Options, init, open, rotate};
 use crate::wire::cbor;
 
@@ -203,6 +204,16 @@ const ROWS: &[(&[&str], Damage)] = &[
         let forged = own(data, Control::Succession, &[0xa0]);
         Rows::of(data).store(5, &forged, 1);
     }),
+    (&["resumption-invalid"], |data| {
+        let said = resumption(6, Digest::of(b"elsewhere"));
+        let statement = own(data, Control::Resumption, &said);
+        Rows::of(data).store(5, &statement, 1);
+    }),
+    (&["resumption-invalid"], |data| {
+        let said = resumption(5, Digest::of(b"elsewhere"));
+        let statement = own(data, Control::Resumption, &said);
+        Rows::of(data).store(5, &statement, 1);
+    }),
     (&["policy-refuses"], |data| {
         let other = own(data, Control::Policy, ISSUERS.as_bytes());
         Rows::of(data).store(0, &other, 1);
@@ -231,6 +242,12 @@ const ROWS: &[(&[&str], Damage)] = &[
     (&["guard-unreadable"], |data| std::fs::write(guard(data).path(), "garbage").unwrap()),
     (&["checkpoint-unusable"], |data| std::fs::write(data.join("checkpoint"), "garbage").unwrap()),
 ];
+
+fn resumption(size: u64, root: Digest) -> Vec<u8> {
+    let compared = vec![Compared { source: Source::Operator, size, root, address: None }];
+    let time = UnixSeconds::default();
+    Resumption { size, root, reason: Reason::Restored, time, compared }.encode()
+}
 
 fn guard(data: &Path) -> crate::store::Guard {
     let mut path = data.as_os_str().to_owned();
