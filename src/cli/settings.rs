@@ -7,7 +7,7 @@ use crate::config::{Config, LoadFrom, Loaded};
 use crate::wire::printable::{Printable, printable};
 
 /// Variables with our prefix that belong to other verbs.
-const NOT_SETTINGS: [&str; 2] = ["CAPSTAN_TRUST", "CAPSTAN_TOKEN"];
+const NOT_SETTINGS: [&str; 3] = ["CAPSTAN_TRUST", "CAPSTAN_TOKEN", "CAPSTAN_OUTBOX"];
 
 /// Settings that cannot be used.
 pub(super) const WRONG: &str = "config";

@@ -80,6 +80,9 @@ mod live;
 /// The command line as people and scripts meet it.
 mod cli;
 
+/// Text from outside on every screen and in every log.
+mod hostile;
+
 /// The verbs around the registration policy.
 mod policy;
 
