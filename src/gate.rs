@@ -52,7 +52,7 @@ mod tests {
     const ISSUERS: &str = include_str!("../policy/issuers.toml");
 
     fn gate(dir: &Path, policy: &str) -> Gate {
-        service::init(dir, "gate.example", policy, Algorithm::Es256).unwrap();
+        service::init(dir, "log.example", policy, Algorithm::Es256).unwrap();
         let options = Options { min_free_bytes: 0, ..Options::from_config(&Config::default()) };
         let service = service::open(dir, options, Metrics::new("test")).unwrap();
         Gate::new(service, SigningKey::generate(Algorithm::EdDsa).unwrap(), "https://gate.example")

@@ -111,7 +111,11 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
     let own = args.data.as_ref().map(|data| data.join("trust.toml"));
     let trust = files::trust(args.trust.as_deref().or(own.as_deref()))?;
     let statement = SignedStatement::parse(files::read(&args.file)?)?;
-    let authentic = statement.authenticate(&Door::new(&trust, &Resolved::default(), now()));
+    let name = |data: &PathBuf| service::name(data).map_err(|e| broken_store(e, data));
+    let name = args.data.as_ref().map(name).transpose()?;
+    let resolved = Resolved::default();
+    let door = Door { log: name.as_deref(), ..Door::new(&trust, &resolved, now()) };
+    let authentic = statement.authenticate(&door);
     let authentic = authentic.map_err(|e| Stop::no(e.code(), e.to_string()))?;
     let read = profile::read(&authentic);
     let (facts, where_to) = match &args.data {

@@ -23,6 +23,12 @@ pub enum Error {
     /// A claim of the wrong kind.
     #[error("CWT claim {claim} has the wrong kind of value")]
     ClaimKind { claim: &'static str },
+    /// A claim labelled by text that looks like a registered one.
+    #[error(
+        "the CWT claim {name:?} is labelled by text and is called like claim {number}; write the \
+         claim under its number, or give yours another name"
+    )]
+    ClaimNameReserved { name: String, number: i64 },
     /// Label 15 is not a map.
     #[error("label 15 (CWT claims) must be a map, found {found}")]
     ClaimsKind { found: &'static str },
@@ -48,7 +54,7 @@ pub enum Error {
     #[error("label {label} must be {expected}")]
     HeaderValue { label: i64, expected: &'static str },
     /// Two identifiers name different keys.
-    #[error("the certificate and the key pinned for {issuer} differ")]
+    #[error("two keys are named for {issuer}, and they differ")]
     IdentifierConflict { issuer: String },
     /// An issuer name too long, or empty, beside X.509 headers.
     #[error(
@@ -75,6 +81,12 @@ pub enum Error {
     /// A label that is neither number nor text.
     #[error("{found} is not a label; labels are integers or text")]
     LabelKind { found: String },
+    /// A did:key or did:jwk name from which no key can be read.
+    #[error("no key that we verify with can be read from the name {issuer}: {source}")]
+    NameKey { issuer: String, source: key::Error },
+    /// A key that the statement brought, under a name that needs more.
+    #[error("a key that the statement brings along does not speak for {issuer:?}: {hint}")]
+    NameNeedsProof { issuer: String, hint: &'static str },
     /// A label that may not stand unprotected.
     #[error("label {label} must be in the protected header")]
     MustBeProtected { label: i64 },
@@ -125,6 +137,7 @@ impl Error {
             Self::Chain(source) => source.code(),
             Self::ChainMissing => "chain-missing",
             Self::ClaimKind { .. } => "claim-kind",
+            Self::ClaimNameReserved { .. } => "claim-name-reserved",
             Self::ClaimsKind { .. } => "claims-kind",
             Self::ConfirmationKey(_) => "confirmation-key",
             Self::ContentTypeInHashEnvelope => "content-type-in-hash-envelope",
@@ -141,6 +154,8 @@ impl Error {
             Self::KeyIdentifierMissing => "key-identifier-missing",
             Self::LabelInBothBuckets { .. } => "label-in-both-buckets",
             Self::LabelKind { .. } => "label-kind",
+            Self::NameKey { .. } => "name-key",
+            Self::NameNeedsProof { .. } => "name-needs-proof",
             Self::MustBeProtected { .. } => "must-be-protected",
             Self::NotCbor(source) | Self::ProtectedHeader { source } => source.code(),
             Self::NotSign1 { .. } => "not-sign1",

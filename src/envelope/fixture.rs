@@ -68,6 +68,12 @@ impl Sketch {
         self
     }
 
+    /// With a CWT claim labelled by text, before all others.
+    pub(crate) fn named(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.claims().insert(0, (name.into(), value.into()));
+        self
+    }
+
     /// Without a CWT claim.
     pub(crate) fn without_claim(mut self, claim: i64) -> Self {
         put(self.claims(), claim.into(), None);

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::name::{needs_proof, refuse_look_alikes};
 use super::{Door, Error, RulesVersion, SignedStatement, StatementId};
 use crate::key::{Algorithm, PublicKey};
 use crate::trust::TrustAnchors;
+use crate::trust::did_key::key_in_name;
 use crate::trust::x509::{VerifiedChain, x5t_matches};
 use crate::wire::cbor::{self, Value};
 use crate::wire::time::UnixSeconds;
@@ -14,6 +16,8 @@ use crate::wire::time::UnixSeconds;
 /// way must never stand in for another, so a policy lists those it accepts.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Binding {
+    /// The name is the key, spelt out: did:key or did:jwk.
+    DidKey,
     /// The key was in the issuer's did:web document.
     DidWeb,
     /// The key is in the trust file under the issuer's name.
@@ -26,11 +30,13 @@ pub enum Binding {
 
 impl Binding {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::DidWeb, Self::Pinned, Self::SelfCertified, Self::X5Chain];
+    pub const ALL: [Self; 5] =
+        [Self::DidKey, Self::DidWeb, Self::Pinned, Self::SelfCertified, Self::X5Chain];
 
     /// The word for it in policies and reports.
     pub fn name(self) -> &'static str {
         match self {
+            Self::DidKey => "did:key",
             Self::DidWeb => "did:web",
             Self::Pinned => "pinned",
             Self::SelfCertified => "self-certified",
@@ -80,16 +86,40 @@ pub struct Authentic {
     rules: RulesVersion,
 }
 
+/// A statement that is not authentic, and why.
+#[derive(Clone, Debug)]
+pub struct Unauthentic {
+    /// The statement.
+    pub statement: SignedStatement,
+    /// What is wrong with it.
+    pub error: Error,
+}
+
 impl SignedStatement {
     /// Checks conformance, finds the issuer's key, verifies the signature.
     pub fn authenticate(self, door: &Door<'_>) -> Result<Authentic, Error> {
-        self.algorithm()?;
-        self.header().conformance()?;
-        let issuer = self.issuer(door, None)?;
+        self.authenticate_or_keep(door).map_err(|unauthentic| unauthentic.error)
+    }
+
+    /// The same for those who need the statement also if it is not authentic.
+    pub fn authenticate_or_keep(self, door: &Door<'_>) -> Result<Authentic, Box<Unauthentic>> {
+        let issuer = match self.conforming_issuer(door) {
+            Ok(issuer) => issuer,
+            Err(error) => return Err(Box::new(Unauthentic { statement: self, error })),
+        };
         let canonical = self.canonical();
         let id = StatementId::of_canonical(&canonical);
         let canonical = if let Cow::Owned(canonical) = canonical { Some(canonical) } else { None };
         Ok(Authentic { issuer, id, canonical, statement: self, rules: door.rules })
+    }
+
+    fn conforming_issuer(&self, door: &Door<'_>) -> Result<Issuer, Error> {
+        self.algorithm()?;
+        self.header().conformance()?;
+        if door.rules >= RulesVersion::V2 {
+            refuse_look_alikes(self.header())?;
+        }
+        self.issuer(door, None)
     }
 
     /// Who signed, over `detached` if the statement has no payload of its
@@ -105,6 +135,15 @@ impl SignedStatement {
         Ok(Issuer { name, binding, key })
     }
 
+    /// The certificates that count. The unprotected header is not signed:
+    /// whoever carries the statement could take a chain out of it, or put one
+    /// in, so a chain there counts only if a protected x5t names its leaf.
+    fn has_chain(&self, rules: RulesVersion) -> bool {
+        let header = self.header();
+        let counts = header.chain_is_protected || rules < RulesVersion::V2;
+        header.x5t.is_some() || (counts && !header.chain.is_empty())
+    }
+
     /// The keys that may speak for the issuer, all of one kind of binding.
     /// A certificate always decides; a pinned name is never self-certified.
     fn candidates(
@@ -112,16 +151,20 @@ impl SignedStatement {
         algorithm: Algorithm,
         door: &Door<'_>,
     ) -> Result<(Binding, Vec<PublicKey>), Error> {
-        let Door { trust, resolved, now, .. } = *door;
-        let issuer = self.header().claims.issuer.as_deref().unwrap_or_default();
-        let pinned = trust.pinned(issuer, self.header().kid.as_deref(), now);
-        if self.header().x5t.is_some() || !self.header().chain.is_empty() {
+        let Door { rules, log, trust, resolved, now } = *door;
+        let header = self.header();
+        let issuer = header.claims.issuer.as_deref().unwrap_or_default();
+        let pinned = trust.pinned(issuer, header.kid.as_deref(), now);
+        let spelt = self.key_in_name(issuer, rules)?;
+        // Whatever else names a key for such a name must name the same one.
+        let conflict = || Error::IdentifierConflict { issuer: issuer.to_owned() };
+        let agrees = |key: &PublicKey| spelt.as_ref().is_none_or(|spelt| spelt == key);
+        if self.has_chain(rules) {
             let key = self.verified_chain(trust, issuer, now)?.leaf_key;
-            return match pinned {
-                Some(keys) if !keys.contains(&key) => {
-                    Err(Error::IdentifierConflict { issuer: issuer.to_owned() })
-                }
-                _ => Ok((Binding::X5Chain, vec![key])),
+            let is_pinned = pinned.is_none_or(|keys| keys.contains(&key));
+            return match is_pinned && agrees(&key) {
+                true => Ok((Binding::X5Chain, vec![key])),
+                false => Err(conflict()),
             };
         }
         if let Some(keys) = pinned {
@@ -129,13 +172,40 @@ impl SignedStatement {
                 let hint = "every key pinned for it is outside its from and until";
                 return Err(Error::IssuerUnknown { issuer: issuer.to_owned(), hint });
             }
-            return Ok((Binding::Pinned, keys));
+            let keys: Vec<PublicKey> = keys.into_iter().filter(agrees).collect();
+            return if keys.is_empty() { Err(conflict()) } else { Ok((Binding::Pinned, keys)) };
         }
-        if !resolved.keys.is_empty() {
+        if let Some(key) = spelt {
+            return Ok((Binding::DidKey, vec![key]));
+        }
+        let is_resolvable = issuer.starts_with("did:web:") || rules < RulesVersion::V2;
+        if is_resolvable && !resolved.keys.is_empty() {
             return Ok((Binding::DidWeb, resolved.keys.clone()));
         }
-        let kid = self.header().kid.as_deref().unwrap_or_default();
-        self.self_certified(kid, algorithm, issuer).map(|key| (Binding::SelfCertified, vec![key]))
+        if let Some(hint) = needs_proof(issuer, log).filter(|_| rules >= RulesVersion::V2) {
+            return Err(Error::NameNeedsProof { issuer: issuer.to_owned(), hint });
+        }
+        let kid = header.kid.as_deref().unwrap_or_default();
+        match self.self_certified(kid, algorithm, issuer) {
+            Err(Error::IssuerUnknown { issuer, .. }) if !header.chain.is_empty() => {
+                Err(Error::IssuerUnknown { issuer, hint: CHAIN_IGNORED })
+            }
+            found => found.map(|key| (Binding::SelfCertified, vec![key])),
+        }
+    }
+
+    /// The key that the issuer's name spells out, if it is such a name.
+    fn key_in_name(&self, issuer: &str, rules: RulesVersion) -> Result<Option<PublicKey>, Error> {
+        let Some(found) = key_in_name(issuer).filter(|_| rules >= RulesVersion::V2) else {
+            return Ok(None);
+        };
+        let issuer = || issuer.to_owned();
+        let key = found.map_err(|source| Error::NameKey { issuer: issuer(), source })?;
+        let brought = self.header().claims.confirmation.as_deref().map(PublicKey::from_cose_key);
+        match brought.transpose().map_err(Error::ConfirmationKey)? {
+            Some(brought) if brought != key => Err(Error::IdentifierConflict { issuer: issuer() }),
+            _ => Ok(Some(key)),
+        }
     }
 
     fn verified_chain(
@@ -181,6 +251,9 @@ impl SignedStatement {
         })
     }
 }
+
+const CHAIN_IGNORED: &str = "its certificates stand in the unprotected header, which is not signed, so they do not count; \
+     put x5chain (33) into the protected header, or name the leaf there by x5t (34)";
 
 fn verify_any(
     candidates: &[PublicKey],
@@ -236,9 +309,10 @@ impl Authentic {
     /// `{? 1: [certificates], ? 2: COSE_Key}` (RFC 9943, 5.1.1.2).
     pub fn collateral(&self) -> Vec<u8> {
         let header = self.statement.header();
+        let is_needed = self.issuer.binding == Binding::X5Chain || self.rules < RulesVersion::V2;
         let certificates: Vec<Value<'_>> = match header.chain_is_protected {
-            false => header.chain.iter().map(|c| Value::Bytes(c)).collect(),
-            true => Vec::new(),
+            false if is_needed => header.chain.iter().map(|c| Value::Bytes(c)).collect(),
+            _ => Vec::new(),
         };
         let key = (self.issuer.binding == Binding::DidWeb).then(|| self.issuer.key.to_cose_key());
         let mut out = Vec::new();

@@ -11,6 +11,7 @@ pub(crate) mod fixture;
 mod header;
 mod id;
 mod issuer;
+mod name;
 mod seal;
 #[cfg(test)]
 mod tests;
@@ -26,8 +27,8 @@ pub use door::{Door, RulesVersion};
 pub use error::Error;
 pub use header::{Claims, ContentType, HashEnvelope, Header};
 pub use id::StatementId;
-pub use issuer::{Authentic, Binding, Issuer, Resolved};
-pub use seal::{Draft, seal, seal_with_claims, sig_structure};
+pub use issuer::{Authentic, Binding, Issuer, Resolved, Unauthentic};
+pub use seal::{Draft, seal, seal_certified, seal_with_claims, sig_structure};
 
 /// The COSE_Sign1 tag.
 pub const SIGN1_TAG: u64 = 18;

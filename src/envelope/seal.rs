@@ -3,6 +3,7 @@
 use super::SIGN1_TAG;
 use crate::key::{Error, SigningKey};
 use crate::wire::cbor;
+use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
 /// What a statement will say, before it is signed.
@@ -33,22 +34,53 @@ pub fn seal_with_claims(
     claims: &[(&str, String)],
     key: &SigningKey,
 ) -> Result<Vec<u8>, Error> {
-    let protected = protected(draft, claims, key);
+    assemble(draft, claims, key, None)
+}
+
+/// The same with a certificate of the key: the protected header names it by
+/// its hash (x5t), the unprotected one carries it (x5chain).
+pub fn seal_certified(
+    draft: &Draft<'_>,
+    claims: &[(&str, String)],
+    key: &SigningKey,
+    leaf: &[u8],
+) -> Result<Vec<u8>, Error> {
+    assemble(draft, claims, key, Some(leaf))
+}
+
+fn assemble(
+    draft: &Draft<'_>,
+    claims: &[(&str, String)],
+    key: &SigningKey,
+    leaf: Option<&[u8]>,
+) -> Result<Vec<u8>, Error> {
+    let protected = protected(draft, claims, key, leaf);
     let signature = key.sign(&sig_structure(&protected, draft.payload))?;
-    let mut out = Vec::with_capacity(protected.len() + draft.payload.len() + 80);
+    let room = protected.len() + draft.payload.len() + leaf.map_or(0, <[u8]>::len) + 80;
+    let mut out = Vec::with_capacity(room);
     cbor::tag(&mut out, SIGN1_TAG);
     cbor::array(&mut out, 4);
     cbor::bytes(&mut out, &protected);
-    cbor::map(&mut out, 0);
+    cbor::map(&mut out, usize::from(leaf.is_some()));
+    if let Some(leaf) = leaf {
+        cbor::int(&mut out, 33);
+        cbor::bytes(&mut out, leaf);
+    }
     cbor::bytes(&mut out, draft.payload);
     cbor::bytes(&mut out, &signature);
     Ok(out)
 }
 
-/// `{1: alg, 3: content type, 4: kid, 15: {1: iss, 2: sub, ? 6: iat, 8: {1: key}, * name: text}}`
-fn protected(draft: &Draft<'_>, claims: &[(&str, String)], key: &SigningKey) -> Vec<u8> {
+/// `{1: alg, 3: content type, 4: kid, 15: {1: iss, 2: sub, ? 6: iat, 8: {1: key}, * name: text},
+///   ? 34: [-16, SHA-256 of the certificate]}`
+fn protected(
+    draft: &Draft<'_>,
+    claims: &[(&str, String)],
+    key: &SigningKey,
+    leaf: Option<&[u8]>,
+) -> Vec<u8> {
     let mut out = Vec::new();
-    cbor::map(&mut out, 4);
+    cbor::map(&mut out, 4 + usize::from(leaf.is_some()));
     cbor::int(&mut out, 1);
     cbor::int(&mut out, key.algorithm().cose());
     cbor::int(&mut out, 3);
@@ -72,6 +104,12 @@ fn protected(draft: &Draft<'_>, claims: &[(&str, String)], key: &SigningKey) -> 
     for (name, value) in claims {
         cbor::text(&mut out, name);
         cbor::text(&mut out, value);
+    }
+    if let Some(leaf) = leaf {
+        cbor::int(&mut out, 34);
+        cbor::array(&mut out, 2);
+        cbor::int(&mut out, -16);
+        cbor::bytes(&mut out, Digest::of(leaf).as_bytes());
     }
     out
 }

@@ -65,7 +65,7 @@ const ALGORITHMS: &[&str] = &[
     "ML-DSA-44",
     "ML-DSA-65",
 ];
-const BINDINGS: &[&str] = &["did:web", "pinned", "self-certified", "x5chain"];
+const BINDINGS: &[&str] = &["did:key", "did:web", "pinned", "self-certified", "x5chain"];
 const PROFILES: &[&str] = &[
     "atlas",
     "capsule",

@@ -14,6 +14,7 @@ use regorus::{Engine, LimitError, Value};
 use serde_json::json;
 
 use super::case::Case;
+use crate::envelope::{Claims, RulesVersion};
 
 /// How many operations a module may take: far more than any honest policy
 /// needs, and few enough for a full queue.
@@ -98,11 +99,7 @@ fn ask(engine: &mut Engine, package: &str, rule: &str) -> Result<Value, String> 
 fn input(case: &Case<'_>) -> serde_json::Value {
     let header = case.header();
     let claims = &header.claims;
-    let mut cwt = json!({ "iss": claims.issuer, "sub": claims.subject });
-    if let Some(cwt) = cwt.as_object_mut() {
-        cwt.extend(claims.issued_at.map(|at| ("iat".to_owned(), json!(at.seconds()))));
-        cwt.extend(claims.named.iter().map(|(name, text)| (name.clone(), json!(text))));
-    }
+    let cwt = cwt(claims, case.statement.rules());
     let content_type = header.content_type.as_ref().map(ToString::to_string);
     let phdr = json!({
         "alg": header.algorithm,
@@ -116,6 +113,20 @@ fn input(case: &Case<'_>) -> serde_json::Value {
         input.insert("payload".to_owned(), payload);
     }
     input
+}
+
+/// The claims by name. A claim labelled by text never takes the place of a
+/// registered one, which is labelled by its number; in version 1 of the rules
+/// it did.
+fn cwt(claims: &Claims, rules: RulesVersion) -> serde_json::Value {
+    let named = claims.named.iter().map(|(name, text)| (name.clone(), json!(text)));
+    let mut registered =
+        vec![("iss".to_owned(), json!(claims.issuer)), ("sub".to_owned(), json!(claims.subject))];
+    registered.extend(claims.issued_at.map(|at| ("iat".to_owned(), json!(at.seconds()))));
+    match rules {
+        RulesVersion::V1 => registered.into_iter().chain(named).collect(),
+        RulesVersion::V2 => named.chain(registered).collect(),
+    }
 }
 
 /// What only this log knows.
@@ -159,4 +170,26 @@ fn ours(case: &Case<'_>) -> serde_json::Value {
             "concealed": s.is_concealed,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registered_claims_win_since_version_2() {
+        let named = ["iss", "sub", "iat", "svn"];
+        let claims = Claims {
+            issuer: Some("https://mallory.example".to_owned()),
+            subject: Some("urn:x".to_owned()),
+            issued_at: Some(crate::wire::time::UnixSeconds::new(7)),
+            named: named.map(|name| (name.to_owned(), Some("forged".to_owned()))).to_vec(),
+            ..Claims::default()
+        };
+        let true_ones =
+            json!({ "iss": "https://mallory.example", "sub": "urn:x", "iat": 7, "svn": "forged" });
+        assert_eq!(cwt(&claims, RulesVersion::V2), true_ones);
+        let forged = json!({ "iss": "forged", "sub": "forged", "iat": "forged", "svn": "forged" });
+        assert_eq!(cwt(&claims, RulesVersion::V1), forged, "as it was decided then");
+    }
 }

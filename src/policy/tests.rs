@@ -198,7 +198,7 @@ fn mistakes_name_their_line() {
     let error = Policy::parse("name = \"a\"\n[[allow]]\nbinding = \"any\"").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "line 3: \"any\" is not a word of binding; known are did:web, pinned, self-certified, x5chain"
+        "line 3: \"any\" is not a word of binding; known are did:key, did:web, pinned, self-certified, x5chain"
     );
     let misspelt =
         "name = \"a\"\n[[allow]]\nwithout_findings = [\"claim_not_text\", \"subject_mismach\"]";

@@ -62,7 +62,7 @@ pub use facts::facts;
 pub use fsck::{Checked, Finding, fsck};
 pub use hold::Waiting;
 pub use ledger::Wrong;
-pub use open::{Options, init, init_guarded, open};
+pub use open::{Options, init, init_guarded, name, open};
 pub use proof::Whereabouts;
 pub use publish::keep_publishing;
 pub use queue::{QueueLimits, Ticket};

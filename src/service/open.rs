@@ -203,6 +203,11 @@ pub(super) fn identity_of(path: &Path) -> Result<Identity, control::Error> {
     Ok(Identity::from_name(&issuer))
 }
 
+/// The name of the log in a data directory.
+pub fn name(path: &Path) -> Result<String, control::Error> {
+    Ok(identity_of(path)?.issuer)
+}
+
 /// Compares the store with the guard and the last published checkpoint. A
 /// copy, and a log without a guard, may be older than it seems: neither
 /// writes until `resume` has compared it with something else.

@@ -8,7 +8,7 @@ use super::queue::{Basis, Ticket};
 use super::refusals::About;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
 use crate::envelope::{
-    self, Authentic, Binding, Door, Issuer, Resolved, SignedStatement, StatementId,
+    self, Authentic, Binding, Door, Issuer, Resolved, RulesVersion, SignedStatement, StatementId,
 };
 use crate::log::{LeafIndex, TreeSize};
 use crate::policy::{Admitted, Decision};
@@ -121,7 +121,14 @@ impl Service {
         let statement = SignedStatement::parse(bytes)?;
         let resolved = self.resolve(&statement).await?;
         let rules = self.shared.rules.load_full();
-        let authentic = statement.authenticate(&self.door(&rules, &resolved))?;
+        let door = self.door(&rules, &resolved);
+        let authentic = match statement.authenticate_or_keep(&door) {
+            Ok(authentic) => authentic,
+            Err(refused) => match self.logged_by_older_rules(refused.statement, &door)? {
+                Some(entry) => return Ok(Recognised::Known(Box::new(self.again(entry)?))),
+                None => return Err(refused.error.into()),
+            },
+        };
         // Only after authentication: nobody collects a receipt with a
         // signature that does not verify.
         let size = self.head().size;
@@ -208,6 +215,23 @@ impl Service {
             tracing::error!(id = %entry.id, index = %entry.index, "a receipt failed its own verification");
         }
         verified
+    }
+
+    /// Where a statement stands that today's rules would refuse: what was
+    /// logged once gets its receipt for ever.
+    fn logged_by_older_rules(
+        &self,
+        statement: SignedStatement,
+        door: &Door<'_>,
+    ) -> Result<Option<Entry>, Fault> {
+        if self.store.find(&StatementId::of(&statement))?.is_none() {
+            return Ok(None);
+        }
+        let older = Door { rules: RulesVersion::V1, ..*door };
+        match statement.authenticate(&older) {
+            Ok(authentic) => self.standing(&authentic),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Where a statement stands already. An index beyond the signed head is

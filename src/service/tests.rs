@@ -257,16 +257,20 @@ async fn no_receipt_leaves_unverified() {
 async fn control_statements_of_others_are_refused() {
     let (_outside, service) = log_with(OPEN, options());
     let key = ed25519();
-    for control in Control::ALL {
+    let issuers =
+        [("https://log.example", "name-needs-proof"), ("https://a.example", "control-reserved")];
+    for (control, (issuer, expected)) in
+        Control::ALL.into_iter().flat_map(|control| issuers.map(|row| (control, row)))
+    {
         let draft = Draft {
             content_type: control.content_type(),
-            issuer: "https://log.example",
+            issuer,
             subject: control.subject(),
             issued_at: None,
             payload: OPEN.as_bytes(),
         };
         let rejected = service.register(seal(&draft, &key).unwrap()).await;
-        assert_eq!(code(rejected), "control-reserved");
+        assert_eq!(code(rejected), expected);
     }
     assert_eq!(service.head().size.get(), 2);
 }

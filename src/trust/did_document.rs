@@ -4,7 +4,7 @@
 //! `assertionMethod` lists it and it stands in the DID's own name; kinds of
 //! key that cannot sign statements are passed over.
 
-mod multibase;
+pub(super) mod multibase;
 #[cfg(test)]
 mod tests;
 
@@ -54,8 +54,9 @@ struct Method {
     multibase: Option<String>,
 }
 
+/// A public key as JSON (RFC 7517).
 #[derive(Deserialize)]
-struct Jwk {
+pub(super) struct Jwk {
     kty: String,
     #[serde(default)]
     crv: String,
@@ -118,7 +119,7 @@ impl Method {
         let id = || id.to_owned();
         match (&self.jwk, &self.multibase) {
             (Some(_), Some(_)) => Err(Error::AmbiguousKey { id: id() }),
-            (Some(jwk), None) if jwk.d.is_some() => Err(Error::PrivateKey { id: id() }),
+            (Some(jwk), None) if jwk.is_private() => Err(Error::PrivateKey { id: id() }),
             (Some(jwk), None) => jwk.key().map_err(|source| Error::BadKey { id: id(), source }),
             (None, Some(text)) => {
                 multibase::key(text).map_err(|source| Error::BadKey { id: id(), source })
@@ -129,7 +130,12 @@ impl Method {
 }
 
 impl Jwk {
-    fn key(&self) -> Result<Option<PublicKey>, key::Error> {
+    pub(super) fn is_private(&self) -> bool {
+        self.d.is_some()
+    }
+
+    /// `None` for kinds of key we do not verify with.
+    pub(super) fn key(&self) -> Result<Option<PublicKey>, key::Error> {
         let curve = match (self.kty.as_str(), self.crv.as_str()) {
             ("OKP", "Ed25519") => {
                 let bytes = text::from_base64url(&self.x).unwrap_or_default();

@@ -6,6 +6,8 @@
 
 pub mod did_document;
 
+pub mod did_key;
+
 pub mod did_x509;
 
 pub mod x509;

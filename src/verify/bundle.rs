@@ -200,7 +200,7 @@ fn admitted(
 }
 
 /// What to say of a statement that was logged by rules since made stricter.
-pub(super) fn outdated(rules: RulesVersion, detail: &str) -> String {
+fn outdated(rules: RulesVersion, detail: &str) -> String {
     let number = rules.number();
     format!("version {number} of the rules at the door let it in; today's would not: {detail}")
 }

@@ -2,7 +2,7 @@
 
 use super::report::{Check, Report};
 use super::{Error, Evidence, Memo, inclusion, log_keys, unknown_log};
-use crate::envelope::{self, Binding, Door, Issuer, Resolved, RulesVersion, SignedStatement};
+use crate::envelope::{self, Binding, Door, Issuer, Resolved, SignedStatement};
 use crate::receipt::{Receipt, attached};
 use crate::trust::TrustAnchors;
 use crate::wire::text;
@@ -59,16 +59,12 @@ fn signed(
     warnings: &mut Vec<String>,
 ) -> Check {
     let resolved = Resolved::default();
-    let today = Door::new(evidence.trust, &resolved, now);
-    let found = statement.issuer(&today, evidence.payload).or_else(|e| {
-        // A receipt may be older than the rules of today.
-        let then = Door { rules: RulesVersion::V1, ..today };
-        let is_logged = attached(statement).is_ok_and(|receipts| !receipts.is_empty());
-        let found = statement.issuer(&then, evidence.payload).ok().filter(|_| is_logged);
-        let Some(issuer) = found else { return Err(e) };
-        warnings.push(super::bundle::outdated(RulesVersion::V1, &e.to_string()));
-        Ok(issuer)
+    let log = attached(statement).ok().and_then(|receipts| {
+        let first = Receipt::parse(receipts.into_iter().next()?).ok()?;
+        first.envelope().header().claims.issuer.clone()
     });
+    let door = Door { log: log.as_deref(), ..Door::new(evidence.trust, &resolved, now) };
+    let found = statement.issuer(&door, evidence.payload);
     match found {
         Ok(issuer) => {
             if issuer.binding == Binding::SelfCertified {
@@ -83,6 +79,7 @@ fn signed(
         Err(
             e @ (envelope::Error::ChainMissing
             | envelope::Error::IssuerUnknown { .. }
+            | envelope::Error::NameNeedsProof { .. }
             | envelope::Error::PayloadMissing),
         ) => Check::cannot_tell("signed", e.code(), e.to_string()),
         Err(envelope::Error::Chain(e)) if e.code() == "x509-untrusted" => {
@@ -94,6 +91,7 @@ fn signed(
 
 fn describe(issuer: &Issuer) -> String {
     let how = match issuer.binding {
+        Binding::DidKey => "spelt out in its name",
         Binding::DidWeb => "from its did:web document",
         Binding::Pinned => "pinned in the trust file",
         Binding::SelfCertified => "brought by the statement (self-certified)",

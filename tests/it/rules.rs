@@ -17,6 +17,7 @@ use capstan::profile::{self, Control};
 use capstan::service;
 use capstan::store::{Commit, DataDir, NewEntry, Store, Terms};
 use capstan::trust::TrustAnchors;
+use capstan::wire::cbor::Value;
 use serde_json::{Value as Json, json};
 
 use crate::live::{Server, request};
@@ -153,6 +154,55 @@ fn bundles_of_an_old_log_are_never_a_no() {
         let (exit, object) = desk.capstan(&line);
         assert!(matches!(exit, Some(0 | 3)), "{name}: {object}");
     }
+}
+
+/// The Transparent Statement in a bundle.
+fn bundled(name: &str) -> Vec<u8> {
+    let bundle = fs::read(Path::new(FIXTURE).join(format!("bundles/{name}.bundle"))).unwrap();
+    let bundle = Value::read(&bundle).unwrap();
+    bundle.get(1).and_then(Value::bytes).unwrap().to_vec()
+}
+
+/// Status and, of a problem, its code.
+fn register(server: &Server, statement: &[u8]) -> (u16, String) {
+    let (status, body) = request(&server.address, "POST /entries", statement).unwrap();
+    (status, problem_code(&body).unwrap_or_default())
+}
+
+/// `{.., "urn:capstan:problem": {"code": ..}}`
+fn problem_code(body: &[u8]) -> Option<String> {
+    let problem = Value::read(body).ok()?;
+    Some(problem.get("urn:capstan:problem")?.get("code")?.text()?.to_owned())
+}
+
+/// What the old program took, offered to a new log with the same name, policy
+/// and trust; and to the old log itself, which has logged it.
+#[test]
+fn what_version_1_let_in_is_refused_now_and_still_known_where_it_is_logged() {
+    let desk = Desk::new();
+    let line = "init --data new --name old.example --policy log/policy.toml";
+    assert_eq!(desk.capstan(line).0, Some(0));
+    let (new, old) = (Server::start(&desk.at().join("new")), Server::start(&desk.data()));
+    let rows = [
+        ("rego-forged-iss", 400, "claim-name-reserved"),
+        ("condition-forged-iss", 400, "claim-name-reserved"),
+        ("self-certified-did-web", 400, "name-needs-proof"),
+        ("self-certified-did-x509", 400, "name-needs-proof"),
+        ("self-certified-spiffe", 400, "name-needs-proof"),
+        ("self-certified-log", 400, "name-needs-proof"),
+        ("self-certified-empty", 400, "name-needs-proof"),
+        // It has a binding of its own now, which this policy does not list.
+        ("self-certified-did-key", 400, "policy-refused"),
+        ("self-certified", 201, ""),
+        ("es256", 201, ""),
+    ];
+    for (name, status, code) in rows {
+        let statement = bundled(name);
+        assert_eq!(register(&new, &statement), (status, code.to_owned()), "{name}");
+        assert_eq!(register(&old, &statement), (201, String::new()), "{name}");
+    }
+    old.terminate();
+    assert_eq!(desk.replay("--data log")["decided"], SIZE + 1, "nothing was logged twice");
 }
 
 /// Puts a policy statement of the log's own, with any version, into a log.

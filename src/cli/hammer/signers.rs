@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::cli::{Stop, files};
-use crate::envelope::{Draft, SIGN1_TAG, SignedStatement, seal_with_claims};
+use crate::envelope::{Draft, SIGN1_TAG, SignedStatement, seal_certified, seal_with_claims};
 use crate::key::{Algorithm, SigningKey};
 use crate::policy::certify;
 use crate::store::write_private;
@@ -78,21 +78,16 @@ impl Signer {
     }
 
     /// Signs. A certificate goes into the unprotected header, where most
-    /// producers put it.
+    /// producers put it, and the protected one names it.
     pub(super) fn seal(
         &self,
         draft: &Draft<'_>,
         claims: &[(&str, String)],
     ) -> anyhow::Result<Vec<u8>> {
-        let sealed = seal_with_claims(draft, claims, &self.key)?;
-        let Some(leaf) = &self.leaf else { return Ok(sealed) };
-        let statement = SignedStatement::parse(sealed)?;
-        let mut unprotected = Vec::new();
-        cbor::map(&mut unprotected, 1);
-        cbor::int(&mut unprotected, 33);
-        cbor::bytes(&mut unprotected, leaf);
-        let payload = statement.payload().unwrap_or_default();
-        Ok(assemble(&statement, (&unprotected, payload), statement.signature()))
+        Ok(match &self.leaf {
+            Some(leaf) => seal_certified(draft, claims, &self.key, leaf)?,
+            None => seal_with_claims(draft, claims, &self.key)?,
+        })
     }
 }
 

@@ -4,13 +4,22 @@ use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 
 use super::*;
 use crate::envelope::fixture::cnf;
-use crate::key::PublicKey;
+use crate::key::{Algorithm, Material, PublicKey};
+use crate::trust::did_key::did_key;
 use crate::trust::x509::fixture::{Ca, uri};
 use crate::wire::digest::Digest;
 use crate::wire::text;
 
 fn binding(bytes: Vec<u8>, trust: &TrustAnchors) -> Result<Binding, &'static str> {
     outcome(bytes, trust).map(|a| a.issuer().binding).map_err(|e| e.code())
+}
+
+/// The same by the rules of logs that name no version.
+fn before(bytes: Vec<u8>, trust: &TrustAnchors) -> Result<Binding, &'static str> {
+    let resolved = Resolved::default();
+    let door = Door { rules: RulesVersion::V1, ..Door::new(trust, &resolved, NOW) };
+    let authentic = SignedStatement::parse(bytes).unwrap().authenticate(&door);
+    authentic.map(|a| a.issuer().binding).map_err(|e| e.code())
 }
 
 #[test]
@@ -105,9 +114,11 @@ fn keys_that_statements_bring_along() {
 fn resolved_keys_are_a_binding_of_their_own() {
     let (key, other) = (es256(), es256());
     let resolved = Resolved { keys: vec![other.public().clone(), key.public().clone()] };
-    let statement = SignedStatement::parse(Sketch::new(&key).sign(&key)).unwrap();
-    let authentic =
-        statement.clone().authenticate(&Door::new(&TrustAnchors::default(), &resolved, NOW));
+    const RESOLVED: &str = "did:web:agent.example";
+    let signed = |issuer: &str| Sketch::new(&key).claim(1, issuer).sign(&key);
+    let statement = SignedStatement::parse(signed(RESOLVED)).unwrap();
+    let nobody = TrustAnchors::default();
+    let authentic = statement.clone().authenticate(&Door::new(&nobody, &resolved, NOW));
     let authentic = authentic.unwrap();
     assert_eq!(authentic.issuer().binding, Binding::DidWeb);
     // An auditor cannot ask the network of the past: the key is kept.
@@ -115,8 +126,13 @@ fn resolved_keys_are_a_binding_of_their_own() {
     let kept = collateral.as_map().unwrap()[0].1.as_bytes().unwrap();
     assert_eq!(PublicKey::from_cose_key(kept).as_ref(), Ok(key.public()));
     // A pin outranks what was resolved.
-    let pinned = statement.authenticate(&Door::new(&trust(&other), &resolved, NOW));
+    let pin = nobody.clone().with_issuer(RESOLVED, std::slice::from_ref(other.public()));
+    let pinned = statement.authenticate(&Door::new(&pin, &resolved, NOW));
     assert_eq!(pinned.unwrap_err().code(), "signature-invalid");
+    // Nothing was resolved for a name of another kind, whoever says so.
+    let statement = SignedStatement::parse(signed(ISSUER)).unwrap();
+    let unresolvable = statement.authenticate(&Door::new(&nobody, &resolved, NOW));
+    assert_eq!(unresolvable.unwrap_err().code(), "issuer-unknown");
     assert_eq!(Binding::ALL.map(|b| Binding::from_name(b.name())), Binding::ALL.map(Some));
 }
 
@@ -160,7 +176,7 @@ fn certificates() {
         (
             "unprotected, with kid",
             Sketch::new(&key).unprotected(33, leaf.clone()).sign(&key),
-            Ok(Binding::X5Chain),
+            Err("issuer-unknown"),
         ),
         (
             "unprotected, with x5t",
@@ -200,7 +216,8 @@ fn unprotected_certificates_are_kept_beside_the_statement() {
     let trust = anchored(&root);
     let inside = outcome(Sketch::new(&key).with(33, leaf.clone()).sign(&key), &trust).unwrap();
     assert_eq!(inside.collateral(), [0xa0]);
-    let beside = Sketch::new(&key).unprotected(33, leaf.clone()).sign(&key);
+    let named = Sketch::new(&key).with(34, x5t(-16, Digest::of(&leaf).as_bytes()));
+    let beside = named.unprotected(33, leaf.clone()).sign(&key);
     let collateral = decode(&outcome(beside, &trust).unwrap().collateral());
     assert_eq!(collateral, Value::Map(vec![(1.into(), Value::Array(vec![bytes(&leaf)]))]));
 }
@@ -220,4 +237,164 @@ fn messages_help() {
     broken[last] ^= 1;
     let message = outcome(broken, &trust(&key)).unwrap_err().to_string();
     assert!(message.contains(&text::hex(key.public().id().as_bytes())), "{message}");
+}
+
+/// The unprotected header is not signed: what stands there without a word
+/// about it in the signed part changes nothing.
+#[test]
+fn stripping_or_adding_an_unprotected_chain_changes_nothing() {
+    let (root, leaf, key) = certified();
+    let raw = ed25519();
+    let raw_kid = raw.public().raw_ed25519().unwrap().to_vec();
+    let pinned = anchored(&root).with_issuer(ISSUER, std::slice::from_ref(key.public()));
+    let did = did_key(key.public()).unwrap();
+    let rows = [
+        ("a bare kid", Sketch::new(&key), &key, anchored(&root)),
+        ("cnf", Sketch::self_certified(&key), &key, anchored(&root)),
+        ("a raw key", Sketch::new(&raw).with(4, raw_kid), &raw, anchored(&root)),
+        ("a pin", Sketch::new(&key), &key, pinned),
+        ("did:key", Sketch::new(&key).claim(1, did), &key, anchored(&root)),
+        ("SPIFFE", Sketch::new(&key).claim(1, "spiffe://a.example/b"), &key, anchored(&root)),
+    ];
+    for (what, sketch, key, trust) in rows {
+        let chained = sketch.clone().unprotected(33, leaf.clone()).sign(key);
+        let plain = binding(sketch.sign(key), &trust);
+        assert_eq!(binding(chained.clone(), &trust), plain, "{what}");
+        assert_ne!(plain, Ok(Binding::X5Chain), "{what}");
+        if let Ok(authentic) = outcome(chained, &trust) {
+            assert_eq!(authentic.collateral(), [0xa0], "{what}: what does not count is not kept");
+        }
+    }
+    let chained = Sketch::new(&key).unprotected(33, leaf).sign(&key);
+    let message = outcome(chained.clone(), &anchored(&root)).unwrap_err().to_string();
+    assert!(message.contains("protected header, or name the leaf there by x5t (34)"), "{message}");
+    assert_eq!(before(chained, &anchored(&root)), Ok(Binding::X5Chain));
+}
+
+/// A name with a proof of its own is not had by saying it.
+#[test]
+fn names_that_need_proof_are_never_self_certified() {
+    const LOG: &str = "https://log.example";
+    let key = es256();
+    let nobody = TrustAnchors::default();
+    let rows = [
+        ("https://agent.example", "ok"),
+        ("agent@1", "ok"),
+        ("didactic.example", "ok"),
+        ("urn:did:web:a.example", "ok"),
+        ("https://other.log.example", "ok"),
+        ("did:web:bank.example", "name-needs-proof"),
+        ("DID:web:bank.example", "name-needs-proof"),
+        (" did:web:bank.example", "name-needs-proof"),
+        ("did:x509:0:sha256:AA::subject:O:Bank", "name-needs-proof"),
+        ("did:ion:abc", "name-needs-proof"),
+        ("spiffe://prod.example/agent", "name-needs-proof"),
+        ("SPIFFE://prod.example/agent", "name-needs-proof"),
+        ("", "name-needs-proof"),
+        (" \n", "name-needs-proof"),
+        (LOG, "name-needs-proof"),
+        ("https://log.example/", "name-needs-proof"),
+        ("http://LOG.example", "name-needs-proof"),
+        ("log.example", "name-needs-proof"),
+        ("did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK", "identifier-conflict"),
+        ("did:key:nothing", "name-key"),
+        ("did:jwk:nothing", "name-key"),
+    ];
+    for (name, expected) in rows {
+        let signed = Sketch::self_certified(&key).claim(1, name).sign(&key);
+        let resolved = Resolved::default();
+        let door = Door { log: Some(LOG), ..Door::new(&nobody, &resolved, NOW) };
+        let statement = SignedStatement::parse(signed.clone()).unwrap();
+        let found = statement.authenticate(&door).map_or_else(|e| e.code(), |_| "ok");
+        assert_eq!(found, expected, "{name:?}");
+        assert_eq!(before(signed.clone(), &nobody), Ok(Binding::SelfCertified), "{name:?}");
+        let pinned = nobody.clone().with_issuer(name, std::slice::from_ref(key.public()));
+        if expected != "name-key" && expected != "identifier-conflict" {
+            assert_eq!(binding(signed, &pinned), Ok(Binding::Pinned), "{name:?}");
+        }
+    }
+}
+
+#[test]
+fn names_that_are_their_key() {
+    let nobody = TrustAnchors::default();
+    let es384 = SigningKey::generate(Algorithm::Es384).unwrap();
+    for key in [es256(), ed25519(), es384] {
+        let name = did_key(key.public()).unwrap();
+        let s = || Sketch::new(&key).claim(1, name.as_str());
+        let other = es256();
+        let pin = |key: &SigningKey| {
+            nobody.clone().with_issuer(&name, std::slice::from_ref(key.public()))
+        };
+        let broken = Sketch::new(&key).claim(1, format!("{name}x")).sign(&key);
+        let rows = [
+            ("any kid", s().with(4, bytes(b"key-1")).sign(&key), &nobody, Ok(Binding::DidKey)),
+            ("with cnf", s().claim(8, cnf(key.public())).sign(&key), &nobody, Ok(Binding::DidKey)),
+            (
+                "cnf of another key",
+                s().claim(8, cnf(other.public())).sign(&key),
+                &nobody,
+                Err("identifier-conflict"),
+            ),
+            ("pinned as well", s().sign(&key), &pin(&key), Ok(Binding::Pinned)),
+            ("another key pinned", s().sign(&key), &pin(&other), Err("identifier-conflict")),
+            ("another name", broken, &nobody, Err("name-key")),
+        ];
+        for (what, bytes, trust, expected) in rows {
+            assert_eq!(binding(bytes, trust), expected, "{what}, {name}");
+        }
+        let mut forged = s().sign(&key);
+        *forged.last_mut().unwrap() ^= 1;
+        assert_eq!(binding(forged, &nobody), Err("signature-invalid"), "{name}");
+    }
+    let key = es256();
+    let Material::Ec { x, y, .. } = key.public().material() else { panic!() };
+    let (x, y) = (text::base64url(x), text::base64url(y));
+    let jwk = format!(r#"{{"kty":"EC","crv":"P-256","x":"{x}","y":"{y}"}}"#);
+    let name = format!("did:jwk:{}", text::base64url(jwk.as_bytes()));
+    let signed = |by: &SigningKey| Sketch::new(&key).claim(1, name.as_str()).sign(by);
+    assert_eq!(binding(signed(&key), &nobody), Ok(Binding::DidKey));
+    assert_eq!(binding(signed(&es256()), &nobody), Err("signature-invalid"));
+}
+
+/// Who reads claims by name must not meet two of one name.
+#[test]
+fn claims_that_look_like_registered_ones_are_refused() {
+    let key = es256();
+    let nobody = TrustAnchors::default();
+    let reserved = [
+        "iss",
+        "sub",
+        "aud",
+        "exp",
+        "nbf",
+        "iat",
+        "cti",
+        "jti",
+        "cnf",
+        "scope",
+        "nonce",
+        "ueid",
+        "eat_profile",
+        "swname",
+        "psa-client-id",
+        "status",
+        "hcert",
+        "ISS",
+        "Iat",
+        "1",
+        "-260",
+        "007",
+    ];
+    for name in reserved {
+        let signed = Sketch::self_certified(&key).named(name, "https://bank.example").sign(&key);
+        assert_eq!(binding(signed.clone(), &nobody), Err("claim-name-reserved"), "{name}");
+        assert_eq!(before(signed, &nobody), Ok(Binding::SelfCertified), "{name}");
+        let other = Sketch::self_certified(&key).named(name, 7).sign(&key);
+        assert_eq!(binding(other, &nobody), Err("claim-name-reserved"), "{name}: not text");
+    }
+    for name in ["capsule_statement_type", "svn", "issuer", "capstan_rules", "1a", ""] {
+        let signed = Sketch::self_certified(&key).named(name, "x").sign(&key);
+        assert_eq!(binding(signed, &nobody), Ok(Binding::SelfCertified), "{name}");
+    }
 }

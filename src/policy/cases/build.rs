@@ -9,6 +9,7 @@ use crate::envelope::{
 use crate::key::{Algorithm, SigningKey};
 use crate::profile::capsule::{self, CapsuleRecord};
 use crate::trust::TrustAnchors;
+use crate::trust::did_key::did_key;
 use crate::wire::time::UnixSeconds;
 use crate::wire::{cbor, text};
 
@@ -47,7 +48,7 @@ impl Sketch {
         let algorithm = Algorithm::from_name(algorithm).ok_or("unknown algorithm")?;
         let key = SigningKey::generate(algorithm).map_err(|e| e.to_string())?;
         let capsule = self.capsule.as_ref().map(|text| self.capsule(text)).transpose()?;
-        let told = Told::of(self, capsule.as_ref());
+        let mut told = Told::of(self, capsule.as_ref());
         let payload = match (&capsule, &self.payload_hex) {
             (Some(capsule), _) => capsule.to_string().into_bytes(),
             (None, Some(hex)) => text::from_hex(hex).ok_or("payload_hex is not hex")?,
@@ -58,7 +59,17 @@ impl Sketch {
         let nobody = TrustAnchors::default;
         let (leaf, trust, keys) = match Binding::from_name(name) {
             Some(Binding::Pinned) => (None, nobody().with_issuer(&told.issuer, public), Vec::new()),
-            Some(Binding::DidWeb) => (None, nobody(), public.to_vec()),
+            Some(Binding::DidKey) => {
+                if self.issuer.is_some() {
+                    return Err("the key is made for the run, and did:key names it".to_owned());
+                }
+                told.issuer = did_key(key.public()).ok_or("the key has no did:key name")?;
+                (None, nobody(), Vec::new())
+            }
+            Some(Binding::DidWeb) => {
+                told.issuer = self.issuer.clone().unwrap_or("did:web:agent.example".to_owned());
+                (None, nobody(), public.to_vec())
+            }
             Some(Binding::SelfCertified) => (None, nobody(), Vec::new()),
             Some(Binding::X5Chain) => {
                 let (leaf, trust) = certificate::certify(&told.issuer, key.public())?;
