@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::client::Client;
 use super::output::Out;
-use super::{Answer, Stop, files, tiles};
+use super::{Answer, Stop, files, program, tiles};
 use crate::checkpoint::{Checkpoint, SignedCheckpoint, VerifierKey};
 use crate::log::{Frontier, TreeSize};
+use crate::service::Identity;
 use crate::trust::TrustAnchors;
 use crate::wire::printable::{Printable, printable};
 use crate::wire::text;
@@ -58,8 +59,10 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let note = client.fetch_text("checkpoint").await?;
     let signed = SignedCheckpoint::parse(&note)?;
     let first_key = before.as_ref().map(|before| before.key.as_str());
-    let (key, key_from) = key_of(&client, &trust, (signed.origin(), first_key)).await?;
-    let now = verified(&signed, (&key, key_from))?;
+    let (key, key_from) = key_of(&client, &trust, (&signed, first_key)).await?;
+    let now = verified(&signed, (&key, key_from)).map_err(|stop| {
+        stop.next(format!("`{} trust add {}` shows both keys", program(), args.url))
+    })?;
     let old = before.as_ref().map(|state| older(state, &key)).transpose()?;
     let frontier = compare(&client, &now, (old.as_ref(), before.as_ref(), &note), out).await?;
     let state = Remembered { key: key.to_string(), note, frontier: text::hex(&frontier.encode()) };
@@ -94,12 +97,18 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
 pub(super) async fn key_of(
     client: &Client,
     trust: &TrustAnchors,
-    (origin, first_key): (&str, Option<&str>),
+    (note, first_key): (&SignedCheckpoint, Option<&str>),
 ) -> anyhow::Result<(VerifierKey, &'static str)> {
-    let trusted = trust.logs().iter().filter_map(|log| log.checkpoint.as_deref());
-    let trusted = trusted.filter_map(|vkey| VerifierKey::parse(vkey).ok());
-    if let Some(key) = trusted.into_iter().find(|key| key.name() == origin) {
-        return Ok((key, "from the trust file"));
+    // A log may have several entries; the one whose key has signed counts.
+    let origin = note.origin();
+    let named = trust.logs().iter().filter(|log| Identity::from_name(&log.name).origin == origin);
+    let keys: Vec<VerifierKey> = named
+        .filter_map(|log| VerifierKey::parse(log.checkpoint.as_deref()?).ok())
+        .filter(|key| key.name() == origin)
+        .collect();
+    let signer = keys.iter().find(|key| note.verify(key).is_ok());
+    if let Some(key) = signer.or(keys.last()) {
+        return Ok((key.clone(), "from the trust file"));
     }
     if let Some(key) = first_key {
         return Ok((VerifierKey::parse(key)?, "remembered from the first audit"));

@@ -154,9 +154,17 @@ impl Reply {
         let what = self.problem_text();
         match self.status {
             400 | 403 | 409..=415 | 422 => Stop::no("refused", what),
+            401 => Stop::failed("unauthorized", format!("the log wants a token: {what}"))
+                .next("set CAPSTAN_TOKEN, or give --token"),
             404 => Stop::no("not-found", what),
             _ => Stop::failed("problem", what),
         }
+    }
+
+    /// Whether a log has read the statement and says no: sending it again is
+    /// useless. A web server that is no log does not answer with a problem.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self.status, 400 | 403 | 413 | 415 | 422) && self.problem_title().is_some()
     }
 
     /// The stable word for what is wrong, if the log is one of ours.
@@ -171,14 +179,18 @@ impl Reply {
     /// `title: detail` of RFC 9290 or RFC 9457, or the bare status.
     fn problem_text(&self) -> String {
         let bare = || format!("{} answers with status {}", self.url, self.status);
+        self.problem_title().unwrap_or_else(bare)
+    }
+
+    fn problem_title(&self) -> Option<String> {
         if let Ok(problem) = Value::read(&self.body)
             && let Some(title) = problem.get(-1).and_then(Value::text)
         {
-            return joined(title, problem.get(-2).and_then(Value::text));
+            return Some(joined(title, problem.get(-2).and_then(Value::text)));
         }
         let json: Option<serde_json::Value> = serde_json::from_slice(&self.body).ok();
         let text = |name: &str| json.as_ref()?.get(name)?.as_str();
-        text("title").map_or_else(bare, |title| joined(title, text("detail")))
+        text("title").map(|title| joined(title, text("detail")))
     }
 }
 

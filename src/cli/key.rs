@@ -37,7 +37,7 @@ pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
     out.answer(&Rotated { ok: true, key: id.to_string() }, printable!("new key {}", id))?;
     out.note(printable!(
         "The succession is on the log, and the old key stays published for old receipts.\n\
-         next\n  {0} serve --data {1}\n  {0} trust add URL   (everybody who verifies)",
+         next\n  {0} serve --data {1}\n  {0} trust add URL   (whoever verifies; it follows the succession)",
         program(),
         data.display()
     ));

@@ -27,6 +27,7 @@ mod policy;
 mod prove;
 mod raw;
 mod register;
+mod registrar;
 mod reindex;
 mod replay;
 mod report;
@@ -36,6 +37,7 @@ mod search;
 mod serve;
 mod settings;
 mod stop;
+mod succession;
 mod tiles;
 mod trace;
 mod trust;
@@ -199,6 +201,8 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Story(args) => on_network(search::story(&args, out)),
         Verb::Trace(verb) => trace::run(&verb, out),
         Verb::Trust(trust::Verb::Add(args)) => on_network(trust::add(&args, out)),
+        Verb::Trust(trust::Verb::Follow(args)) => trust::edit::follow(&args, out),
+        Verb::Trust(trust::Verb::Remove(args)) => trust::edit::remove(&args, out),
         Verb::Trust(trust::Verb::Show(args)) => trust::show(&args, out),
         Verb::Verify(args) => verify::run(&args, out),
     }

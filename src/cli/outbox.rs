@@ -10,9 +10,10 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::output::{Out, chain};
-use super::register::Registrar;
+use super::registrar::{Registrar, Unsent};
 use super::{Answer, Stop, files, seal};
 use crate::envelope::{SignedStatement, StatementId};
+use crate::receipt::attach;
 use crate::store::write_public;
 use crate::wire::printable::{Printable, printable};
 
@@ -84,7 +85,7 @@ pub(super) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Result<Answe
     let id = StatementId::of(&statement).to_string();
     let outbox = Outbox::open(args.place.outbox.as_deref())?;
     outbox.keep(&id, statement.bytes())?;
-    let sent = match args.place.registrar().await {
+    let sent = match args.place.registrar(out).await {
         Ok(registrar) => outbox.send(&registrar, &id).await,
         Err(error) => Err(error),
     };
@@ -146,7 +147,7 @@ fn status(outbox: &Outbox, out: &Out) -> anyhow::Result<Answer> {
 async fn flush(place: &Place, out: &Out) -> anyhow::Result<Answer> {
     let outbox = Outbox::open(place.outbox.as_deref())?;
     let ids = outbox.list("waiting")?;
-    let registrar = place.registrar().await?;
+    let registrar = place.registrar(out).await?;
     let bar = out.progress(u64::try_from(ids.len()).unwrap_or(0), "registering");
     let (mut receipted, mut waiting, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for id in ids {
@@ -169,9 +170,8 @@ async fn flush(place: &Place, out: &Out) -> anyhow::Result<Answer> {
 }
 
 impl Place {
-    async fn registrar(&self) -> anyhow::Result<Registrar> {
-        let trust = files::trust(self.trust.as_deref())?;
-        Registrar::new(&self.url, self.token.as_deref(), trust).await
+    async fn registrar(&self, out: &Out) -> anyhow::Result<Registrar> {
+        Registrar::new(&self.url, self.token.as_deref(), self.trust.as_deref(), *out).await
     }
 }
 
@@ -204,7 +204,13 @@ impl Outbox {
     /// The receipted file is durable before the waiting one goes.
     async fn send(&self, registrar: &Registrar, id: &str) -> anyhow::Result<PathBuf> {
         let output = self.path.join("receipted").join(format!("{id}.transparent.cose"));
-        registrar.register(&self.waiting_path(id), &output).await?;
+        let statement = SignedStatement::parse_any_size(files::read(&self.waiting_path(id))?)?;
+        let receipt = match registrar.send(&statement).await {
+            Ok(receipted) => receipted.receipt,
+            Err(Unsent::Refused(stop) | Unsent::Unverified { stop, .. }) => return Err(stop.into()),
+            Err(Unsent::NotSent(error)) => return Err(error),
+        };
+        files::write_file(&output, &attach(&statement, &receipt)?)?;
         self.drop_waiting(id)?;
         Ok(output)
     }

@@ -8,14 +8,11 @@ use anyhow::Context as _;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::client::Client;
 use super::output::{Out, chain};
-use super::{Answer, Stop, files, wait};
+use super::registrar::{Receipted, Registrar, Unsent};
+use super::{Answer, Stop, files};
 use crate::envelope::{SignedStatement, StatementId};
-use crate::key::PublicKey;
-use crate::receipt::{Receipt, attach};
-use crate::trust::TrustAnchors;
-use crate::verify::{Memo, inclusion};
+use crate::receipt::attach;
 use crate::wire::printable::{Printable, printable};
 
 /// Registrations under way at once.
@@ -65,25 +62,16 @@ struct All {
     errors: Vec<String>,
 }
 
-/// What stays the same for every file.
-pub(super) struct Registrar {
-    client: Client,
-    trust: TrustAnchors,
-    /// Keys the log gives as its own: they show that the receipt is whole,
-    /// not that the log is the one you mean.
-    offered: Vec<PublicKey>,
-}
-
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let trust = files::trust(args.trust.as_deref())?;
-    let registrar = Arc::new(Registrar::new(&args.url, args.token.as_deref(), trust).await?);
+    let registrar = Registrar::new(&args.url, args.token.as_deref(), args.trust.as_deref(), *out);
+    let registrar = Arc::new(registrar.await?);
     if let [file] = args.files.as_slice() {
         let path = args.output.clone().unwrap_or_else(|| beside(file));
-        let done = registrar.register(file, &path).await?;
+        let done = register(&registrar, file, &path).await?;
         if let Some(path) = &args.receipt {
             files::write_file(path, &done.receipt)?;
         }
-        registrar.say_whose_key(&done.receipt, out);
+        registrar.say_whose_key(&done.receipt);
         out.answer(&done, text(&done))?;
         return Ok(Answer::Yes);
     }
@@ -112,7 +100,7 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
                 _ => beside(&file),
             };
             running.spawn(async move {
-                let done = registrar.register(&file, &path).await;
+                let done = register(&registrar, &file, &path).await;
                 done.with_context(|| format!("{}", file.display()))
             });
         }
@@ -131,7 +119,7 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
     files.sort_by(|a, b| a.file.cmp(&b.file));
     errors.iter().for_each(|error| out.complain(Printable::long(error)));
     if let Some(first) = files.first() {
-        registrar.say_whose_key(&first.receipt, out);
+        registrar.say_whose_key(&first.receipt);
     }
     let worst_first = [Answer::Unanswered, Answer::No, Answer::CannotTell];
     let answer = worst_first.into_iter().find(|a| exits.contains(a)).unwrap_or(Answer::Yes);
@@ -142,59 +130,38 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
     Ok(answer)
 }
 
-impl Registrar {
-    /// Asks the log for its keys; a log that answers is one to send to.
-    pub(super) async fn new(
-        url: &str,
-        token: Option<&str>,
-        trust: TrustAnchors,
-    ) -> anyhow::Result<Self> {
-        let client = Client::new(url, token)?;
-        let offered = client.keys().await?;
-        Ok(Self { client, trust, offered })
-    }
-
-    /// Sends one statement, checks the receipt, writes both down.
-    pub(super) async fn register(&self, file: &Path, output: &Path) -> anyhow::Result<Done> {
-        let statement = SignedStatement::parse_any_size(files::read(file)?)?;
-        let receipt = wait::register(&self.client, statement.bytes()).await?;
-        let parsed = Receipt::parse(receipt.clone())?;
-        let (keys, _) = self.keys_for(&parsed);
-        let shown = inclusion(&parsed, &statement.canonical(), &keys, &mut Memo::default());
-        let shown = shown
-            .map_err(|e| Stop::no(e.code(), format!("the log's receipt does not verify: {e}")))?;
-        files::write_file(output, &attach(&statement, &receipt)?)?;
-        Ok(Done {
-            ok: true,
-            code: "ok",
-            file: file.display().to_string(),
-            id: StatementId::of(&statement).to_string(),
-            index: shown.place.map(|(index, _)| index),
-            output: output.to_owned(),
-            receipt,
-        })
-    }
-
-    /// Keys of the trust file if it names the log, else those the log gives.
-    fn keys_for(&self, receipt: &Receipt) -> (Vec<PublicKey>, bool) {
-        let issuer = receipt.envelope().header().claims.issuer.as_deref();
-        let logs = self.trust.logs().iter().filter(|log| Some(log.name.as_str()) == issuer);
-        let keys: Vec<PublicKey> = logs.flat_map(|log| log.keys.iter().cloned()).collect();
-        if keys.is_empty() { (self.offered.clone(), false) } else { (keys, true) }
-    }
-
-    fn say_whose_key(&self, receipt: &[u8], out: &Out) {
-        let trusted = Receipt::parse(receipt.to_vec()).is_ok_and(|r| self.keys_for(&r).1);
-        if !trusted {
-            let url = self.client.base().as_str().trim_end_matches('/');
-            out.note(printable!(
-                "the receipt was checked under the keys {0} gives, not under your trust file\n\
-                 next\n  {1} trust add {0}",
-                url,
-                super::program()
-            ));
+/// Sends one statement, checks the receipt, writes both down. What does not
+/// verify is written down as well, under a name that says so.
+async fn register(registrar: &Registrar, file: &Path, output: &Path) -> anyhow::Result<Done> {
+    let statement = SignedStatement::parse_any_size(files::read(file)?)?;
+    let Receipted { receipt, index } = match registrar.send(&statement).await {
+        Ok(receipted) => receipted,
+        Err(Unsent::Unverified { stop, answer }) => {
+            let kept = unverified(output);
+            let whole = attach(&statement, &answer).unwrap_or(answer);
+            files::write_file(&kept, &whole)?;
+            let what = format!("{}. What the log sent is kept in {}", stop.what, kept.display());
+            return Err(Stop { what, ..stop }.into());
         }
-    }
+        Err(Unsent::Refused(stop)) => return Err(stop.into()),
+        Err(Unsent::NotSent(error)) => return Err(error),
+    };
+    files::write_file(output, &attach(&statement, &receipt)?)?;
+    Ok(Done {
+        ok: true,
+        code: "ok",
+        file: file.display().to_string(),
+        id: StatementId::of(&statement).to_string(),
+        index,
+        output: output.to_owned(),
+        receipt,
+    })
+}
+
+fn unverified(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".unverified");
+    PathBuf::from(name)
 }
 
 /// `action.cose` becomes `action.transparent.cose`, in the same place.

@@ -1,5 +1,7 @@
 //! `capstan trust`: whom to believe, written down once and on purpose.
 
+pub(super) mod edit;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -7,11 +9,12 @@ use serde::Serialize;
 
 use super::client::Client;
 use super::output::Out;
-use super::{Answer, Stop, files};
+use super::{Answer, Stop, files, succession};
 use crate::checkpoint::VerifierKey;
 use crate::envelope::SignedStatement;
+use crate::key::PublicKey;
 use crate::receipt::{Receipt, attached};
-use crate::trust::{TrustAnchors, TrustedLog, log_block};
+use crate::trust::{TrustAnchors, TrustedLog};
 use crate::verify::{Memo, inclusion};
 use crate::wire::printable::{Printable, printable};
 
@@ -20,6 +23,12 @@ pub(super) enum Verb {
     /// Fetch a log's keys, show them, and believe them from now on
     #[command(after_help = "Example: capstan trust add http://127.0.0.1:8787")]
     Add(AddArgs),
+    /// Believe the keys that succession statements lead to, without a network
+    #[command(after_help = "Example: capstan trust follow succession.cose")]
+    Follow(edit::FollowArgs),
+    /// Believe a log or an issuer no longer
+    #[command(after_help = "Example: capstan trust remove https://log.example")]
+    Remove(edit::RemoveArgs),
     /// Show whom the trust file names
     #[command(after_help = "Example: capstan trust show")]
     Show(ShowArgs),
@@ -35,6 +44,12 @@ pub(super) struct AddArgs {
     /// Do not ask
     #[arg(long)]
     yes: bool,
+    /// The key the log must sign with, in hex, as its operator tells it; do not ask
+    #[arg(long, value_name = "HEX")]
+    fingerprint: Option<String>,
+    /// Believe the log's new keys in place of those the trust file has
+    #[arg(long)]
+    replace: bool,
 }
 
 #[derive(clap::Args)]
@@ -68,20 +83,73 @@ pub(super) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Answer> {
     let nowhere = || Stop::failed("usage", "--trust is missing, and there is no home directory");
     let (path, _) = files::trust_path(args.trust.as_deref()).ok_or_else(nowhere)?;
     let known = if path.exists() { files::trust(Some(&path))? } else { TrustAnchors::default() };
-    let log = fetch(&Client::new(&args.url, None)?).await?;
+    let client = Client::new(&args.url, None)?;
+    let log = fetch(&client).await?;
     let shown = LogShown::of(&log);
-    if known.logs().iter().map(LogShown::of).any(|known| known.covers(&shown)) {
-        out.answer(&shown, printable!("{} is in {} already", log.name, path.display()))?;
-        return Ok(Answer::Yes);
+    let active = shown.keys.first().map(String::as_str).unwrap_or_default();
+    if let Some(expected) = &args.fingerprint
+        && !expected.eq_ignore_ascii_case(active)
+    {
+        let what = format!("the log signs with {active}, not with {expected}: nothing was written");
+        return Err(Stop::no("fingerprint-differs", what).into());
+    }
+    if let Some(before) = succession::entry(&known, &log.name) {
+        if LogShown::of(&before).covers(&shown) {
+            out.answer(&shown, printable!("{} is in {} already", log.name, path.display()))?;
+            return Ok(Answer::Yes);
+        }
+        let followed = succession::follow(&client, &before).await;
+        if let Some(after) = continued(&before, &log, &followed) {
+            succession::remember(&path, &after)?;
+            let text = printable!(
+                "{} is in {}; its key {} is known or follows from one that is",
+                log.name,
+                path.display(),
+                active
+            );
+            out.answer(&LogShown::of(&after), text)?;
+            return Ok(Answer::Yes);
+        }
+        if !args.replace {
+            return Err(changed(&before, &log).next("the same command with --replace").into());
+        }
     }
     out.note(printable!("{}\nCompare these with what its operator tells you.", shown.text()));
-    if !args.yes && !agreed(out, &path)? {
+    let named = args.yes || args.fingerprint.is_some();
+    if !named && !agreed(out, &path)? {
         return Err(Stop::no("declined", "nothing was written").into());
     }
-    append(&path, &log_block(&log))?;
+    succession::remember(&path, &log)?;
     let text = printable!("{} is believed from now on, in {}", log.name, path.display());
     out.answer(&shown, text)?;
     Ok(Answer::Yes)
+}
+
+/// The entry of a log that goes on under a known key or one that follows from
+/// it, and publishes its checkpoints as before.
+fn continued(before: &TrustedLog, log: &TrustedLog, followed: &[PublicKey]) -> Option<TrustedLog> {
+    let active = log.keys.first()?;
+    let same = before.checkpoint.is_none() || before.checkpoint == log.checkpoint;
+    let known = before.keys.contains(active) || followed.contains(active);
+    let checkpoint = before.checkpoint.clone().or_else(|| log.checkpoint.clone());
+    let after = succession::extended(before, followed);
+    (known && same).then_some(TrustedLog { checkpoint, ..after })
+}
+
+/// A log of a known name with other keys: another log, or one whose keys were
+/// changed without a word.
+fn changed(before: &TrustedLog, log: &TrustedLog) -> Stop {
+    let mut details = Printable::default();
+    for (whose, log) in [("in the trust file", before), ("the log gives", log)] {
+        details.line(printable!("{}", whose));
+        details.push(LogShown::of(log).text());
+    }
+    let what = format!(
+        "{} has other keys than those in the trust file, and publishes no succession that leads \
+         from one to the other: nothing was written. Ask its operator which are right",
+        log.name
+    );
+    Stop::no("log-key-changed", what).details(details)
 }
 
 pub(super) fn show(args: &ShowArgs, out: &Out) -> anyhow::Result<Answer> {
@@ -127,15 +195,6 @@ fn agreed(out: &Out, path: &Path) -> anyhow::Result<bool> {
     }
     let answer = out.ask(printable!("Believe this log, in {}", path.display()), "no")?;
     Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
-}
-
-fn append(path: &Path, block: &str) -> anyhow::Result<()> {
-    let mut text = if path.exists() { files::read_text(path)? } else { String::new() };
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).with_context(|| format!("{}", parent.display()))?;
-    }
-    text.push_str(block);
-    files::write_file(path, text.as_bytes())
 }
 
 impl LogShown {

@@ -16,6 +16,19 @@ const RECEIPT: &str = "application/cose, application/scitt-receipt+cose, applica
 /// How long we ask for a receipt before we say that we cannot tell.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// The log has read the statement and says no.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Refused(pub(super) Stop);
+
+/// The log says yes, and gives something else than a receipt.
+#[derive(Debug, thiserror::Error)]
+#[error("{place} gives no receipt")]
+pub(super) struct NoReceipt {
+    place: String,
+    pub(super) body: Vec<u8>,
+}
+
 /// Sends a statement and waits for its receipt.
 pub(super) async fn register(client: &Client, statement: &[u8]) -> anyhow::Result<Vec<u8>> {
     let url = client.url("entries")?;
@@ -23,6 +36,9 @@ pub(super) async fn register(client: &Client, statement: &[u8]) -> anyhow::Resul
     match reply.status {
         200 | 201 => match receipt_in(&reply.body) {
             Some(receipt) => Ok(receipt),
+            None if reply.location.is_none() => {
+                Err(NoReceipt { place: reply.url.to_string(), body: reply.body }.into())
+            }
             None => poll(client, next_place(client, &reply)?).await,
         },
         202 | 302 | 303 => {
@@ -30,6 +46,7 @@ pub(super) async fn register(client: &Client, statement: &[u8]) -> anyhow::Resul
             pause(0, reply.retry_after).await;
             poll(client, place).await
         }
+        _ if reply.is_refusal() => Err(Refused(reply.problem()).into()),
         _ => Err(reply.problem().into()),
     }
 }
@@ -45,15 +62,15 @@ async fn poll(client: &Client, mut place: Url) -> anyhow::Result<Vec<u8>> {
         let reply = client.send((Method::GET, place.clone()), RECEIPT, None).await?;
         match (reply.status, Operation::read(&reply.body)) {
             (200 | 202, Some(Operation::Failed(why))) => {
-                return Err(Stop::no("registration-failed", why).into());
+                return Err(Refused(Stop::no("registration-failed", why)).into());
             }
             (200 | 202, Some(Operation::Done(entry))) => {
                 place = client.url(&format!("entries/{entry}"))?;
                 continue;
             }
             (200 | 201, None) => {
-                let none = || Stop::failed("no-receipt", format!("{place} gives no receipt"));
-                return Ok(receipt_in(&reply.body).ok_or_else(none)?);
+                let none = NoReceipt { place: place.to_string(), body: reply.body.clone() };
+                return Ok(receipt_in(&reply.body).ok_or(none)?);
             }
             (200 | 202 | 204, _) => {}
             (302 | 303 | 307, _) => place = next_place(client, &reply)?,

@@ -10,6 +10,7 @@ mod finding;
 pub mod pacr;
 pub mod pca;
 mod resumption;
+mod succession;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use pca::{PcaCertificateRecord, PcaEvidenceRecord};
 pub use control::Control;
 pub use finding::{Finding, Severity};
 pub use resumption::{Compared, Reason, Resumption, Source};
+pub use succession::Succession;
 pub use summary::{Parent, Span, Summary};
 
 /// The codes of findings about headers alone.

@@ -13,10 +13,9 @@ use crate::envelope::{
 use crate::key::{self, SigningKey};
 use crate::log::LeafIndex;
 use crate::policy::{self, Policy};
-use crate::profile::{Control, Resumption};
+use crate::profile::{Control, Resumption, Succession};
 use crate::store::{self, DataDir, write_private};
 use crate::trust::{self, TrustAnchors};
-use crate::wire::cbor;
 use crate::wire::time::UnixSeconds;
 
 impl Writer {
@@ -55,7 +54,7 @@ impl Writer {
     /// Lets a new key take over: the old one names it, the new one shows
     /// that it agrees.
     pub(super) fn succeed(&mut self, successor: SigningKey) -> Result<(), Error> {
-        let payload = succession(&self.key(), &successor)?;
+        let payload = Succession::encode(self.key().public().id(), &successor)?;
         let statement = self.own_statement(Control::Succession, &payload)?;
         self.change(&statement, Control::Succession, None, Some(successor))
     }
@@ -109,27 +108,6 @@ fn own_statement(
     let authentic = statement.authenticate(&Door { log, ..Door::new(&trust, &resolved, now) })?;
     let (admitted, _) = Policy::own(authentic, &identity.issuer).ok_or(Error::NotOwn)?;
     Ok(admitted.into_statement())
-}
-
-/// `{1: new COSE_Key, 2: old kid, 3: signature of the new key}`; the
-/// signature covers both kids, so neither key can be put in another's place.
-fn succession(old: &SigningKey, new: &SigningKey) -> Result<Vec<u8>, Error> {
-    let (old, new_id) = (old.public().id(), new.public().id());
-    let both = succession_message(old, new_id);
-    let mut out = Vec::new();
-    cbor::map(&mut out, 3);
-    cbor::int(&mut out, 1);
-    out.extend(new.public().to_cose_key());
-    cbor::int(&mut out, 2);
-    cbor::bytes(&mut out, old.as_bytes());
-    cbor::int(&mut out, 3);
-    cbor::bytes(&mut out, &new.sign(&both)?);
-    Ok(out)
-}
-
-/// What a new key signs to show that it agrees.
-pub(super) fn succession_message(old: key::KeyId, new: key::KeyId) -> Vec<u8> {
-    [b"capstan succession v1".as_slice(), old.as_bytes(), new.as_bytes()].concat()
 }
 
 /// Rotates the service key of a log that nobody else has open. The new key

@@ -6,7 +6,7 @@ use crate::envelope::{Authentic, Door, Resolved, RulesVersion, SIGN1_TAG, Signed
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
 use crate::policy::{Decision, Facts, Memory, Policy};
-use crate::profile::{self, Control, Read, Resumption};
+use crate::profile::{self, Control, Read, Resumption, Succession};
 use crate::store::Stored;
 use crate::trust::TrustAnchors;
 use crate::wire::cbor::{self, Value};
@@ -194,17 +194,11 @@ impl Ledger {
     /// store says came next.
     fn succeed(&mut self, payload: &[u8]) -> Result<(), Wrong> {
         let wrong = |detail: &str| ("succession-invalid", detail.to_owned());
-        let value = Value::read(payload).map_err(|e| wrong(&e.to_string()))?;
-        let key = value.get(1).ok_or_else(|| wrong("it names no key"))?;
-        let key = PublicKey::from_cose_value(key).map_err(|e| wrong(&e.to_string()))?;
-        let (old, new) = (self.active.id(), key.id());
-        let bytes = |label: i64| value.get(label).and_then(Value::bytes).unwrap_or_default();
-        if bytes(2) != old.as_bytes() {
+        let succession = Succession::read(payload).map_err(wrong)?;
+        if !succession.follows(&self.active) {
             return Err(wrong("it follows another key than the active one"));
         }
-        let both = super::control::succession_message(old, new);
-        let algorithm = key.default_algorithm().ok_or_else(|| wrong("its key cannot sign"))?;
-        key.verify(algorithm, &both, bytes(3)).map_err(|_| wrong("the new key does not agree"))?;
+        let key = succession.new;
         if self.coming.pop().is_some_and(|next| next != key) {
             return Err(wrong("the store serves another key in its place"));
         }

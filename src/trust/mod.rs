@@ -10,6 +10,8 @@ pub mod did_key;
 
 pub mod did_x509;
 
+pub mod edit;
+
 pub mod x509;
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod receipt;
 mod record;
 mod report;
 mod statement;
+mod succession;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +30,7 @@ pub use error::Error;
 pub use receipt::{EntryRule, Extended, Included, Memo, consistency, inclusion};
 pub use record::RecordReport;
 pub use report::{Check, Outcome, Report};
+pub use succession::successors;
 
 /// The name under which a key given by hand speaks for any log.
 pub const ANY_LOG: &str = "*";

@@ -11,18 +11,18 @@ use tempfile::TempDir;
 const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/open.toml");
 
 /// A directory in which nobody is trusted, and the program.
-struct Desk(TempDir);
+pub(crate) struct Desk(TempDir);
 
 impl Desk {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
         self.0.path().join(name)
     }
 
-    fn command(&self, line: &str) -> Command {
+    pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
         command.args(line.split_whitespace()).current_dir(self.0.path());
         command.env("HOME", self.0.path()).env_remove("XDG_CONFIG_HOME");
@@ -31,19 +31,19 @@ impl Desk {
         command
     }
 
-    fn run(&self, line: &str) -> Output {
+    pub(crate) fn run(&self, line: &str) -> Output {
         self.command(line).output().unwrap()
     }
 
     /// Runs, checks the exit code, gives standard output.
-    fn expect(&self, exit: i32, line: &str) -> String {
+    pub(crate) fn expect(&self, exit: i32, line: &str) -> String {
         let output = self.run(line);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(exit), "capstan {line}\n{stderr}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn json(&self, exit: i32, line: &str) -> serde_json::Value {
+    pub(crate) fn json(&self, exit: i32, line: &str) -> serde_json::Value {
         let out = self.expect(exit, line);
         assert_eq!(out.lines().count(), 1, "capstan {line}: one object on one line");
         let value: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -51,7 +51,7 @@ impl Desk {
         value
     }
 
-    fn seal(&self, name: &str) {
+    pub(crate) fn seal(&self, name: &str) {
         if !self.path("agent.key").exists() {
             self.expect(0, "keygen --output agent.key");
         }
@@ -60,12 +60,12 @@ impl Desk {
         self.expect(0, &format!("seal payload.json {flags} --sub {name} --output {name}.cose"));
     }
 
-    fn init(&self) {
+    pub(crate) fn init(&self) {
         self.expect(0, &format!("init --data log --name log.example --policy {OPEN}"));
     }
 
     /// Starts a log and waits until it says where it listens.
-    fn start(&self, line: &str) -> Running {
+    pub(crate) fn start(&self, line: &str) -> Running {
         let mut command = self.command(line);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.unwrap();
@@ -76,9 +76,9 @@ impl Desk {
     }
 }
 
-struct Running {
+pub(crate) struct Running {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Running {
@@ -87,7 +87,7 @@ impl Running {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         self.signal("-TERM");
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
     }
@@ -385,8 +385,9 @@ fn rotate_and_roll_back(desk: &Desk) {
     desk.expect(0, "fsck --data log");
     let log = desk.start("serve --data log --listen 127.0.0.1:0");
     desk.seal("three");
-    desk.expect(1, &format!("register three.cose --url {} --trust trust.toml", log.url));
-    desk.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
+    std::fs::copy(desk.path("trust.toml"), desk.path("before.toml")).unwrap();
+    desk.expect(0, &format!("register three.cose --url {} --trust trust.toml", log.url));
+    desk.expect(0, &format!("trust add {} --trust before.toml", log.url));
     desk.expect(0, &format!("register three.cose --url {} --trust trust.toml", log.url));
     for old_and_new in ["one", "three"] {
         desk.expect(0, &format!("verify {old_and_new}.transparent.cose --trust trust.toml"));

@@ -83,6 +83,9 @@ mod cli;
 /// Text from outside on every screen and in every log.
 mod hostile;
 
+/// Keys of a log that change, and clients that trust the old ones.
+mod succession;
+
 /// The verbs around the registration policy.
 mod policy;
 

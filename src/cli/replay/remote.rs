@@ -39,7 +39,7 @@ pub(super) async fn replay(
     let client = Client::new(url, None)?;
     let signed = SignedCheckpoint::parse(&client.fetch_text("checkpoint").await?)?;
     let trust = files::trust(trust)?;
-    let (key, key_from) = audit::key_of(&client, &trust, (signed.origin(), None)).await?;
+    let (key, key_from) = audit::key_of(&client, &trust, (&signed, None)).await?;
     let checkpoint = audit::verified(&signed, (&key, key_from))?;
     let nothing = TreeSize::new(0);
     let whole = tiles::grow(&client, Frontier::empty(), (nothing, checkpoint.size), out).await?.0;

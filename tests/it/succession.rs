@@ -1,0 +1,189 @@
+//! Keys of a log that change, and clients that trust the old ones: nothing the
+//! log sent is thrown away, a succession is followed, and nothing else is.
+
+use std::process::Output;
+
+use crate::cli::{Desk, Running};
+use crate::live::request;
+
+const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/open.toml");
+const SERVE: &str = "--listen 127.0.0.1:0";
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn text(desk: &Desk, name: &str) -> String {
+    std::fs::read_to_string(desk.path(name)).unwrap()
+}
+
+/// Fingerprint of the key the log signs with now.
+fn active(desk: &Desk, log: &Running) -> String {
+    let fresh = desk.json(0, &format!("trust add {} --trust fresh.toml --yes --json", log.url));
+    std::fs::remove_file(desk.path("fresh.toml")).unwrap();
+    fresh["keys"][0].as_str().unwrap().to_owned()
+}
+
+fn keys(desk: &Desk, trust: &str) -> Vec<String> {
+    let shown = desk.json(0, &format!("trust show --trust {trust} --json"));
+    let logs = shown["logs"].as_array().unwrap();
+    let keys = logs.iter().flat_map(|log| log["keys"].as_array().unwrap());
+    keys.map(|key| key.as_str().unwrap().to_owned()).collect()
+}
+
+/// A log whose first key is in `trust.toml`, and which has rotated twice since.
+fn rotated(desk: &Desk) -> Running {
+    desk.init();
+    let log = desk.start(&format!("serve --data log {SERVE}"));
+    desk.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
+    log.stop();
+    desk.expect(0, "key rotate --data log");
+    desk.expect(0, "key rotate --data log");
+    desk.start(&format!("serve --data log {SERVE}"))
+}
+
+#[test]
+fn a_new_key_is_followed_from_the_pinned_one() {
+    let desk = Desk::new();
+    let log = rotated(&desk);
+    let pinned = text(&desk, "trust.toml");
+    let new = active(&desk, &log);
+    assert!(!keys(&desk, "trust.toml").contains(&new));
+    ["one", "two", "three"].iter().for_each(|name| desk.seal(name));
+    let line = format!("register one.cose --url {} --trust trust.toml", log.url);
+    let output = desk.run(&line);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains(&new) && said(&output).contains("succession"));
+    let after = keys(&desk, "trust.toml");
+    assert_eq!((after.len(), &after[0]), (3, &new), "all three, the newest first");
+    assert_eq!(text(&desk, "trust.toml").matches("[[log]]").count(), 1);
+    // Said once: from now on the key is known.
+    let output = desk.run(&line);
+    assert!(output.status.success() && !said(&output).contains("succession"));
+    // Many at once learn it once.
+    std::fs::write(desk.path("trust.toml"), &pinned).unwrap();
+    let line =
+        format!("register one.cose two.cose three.cose --url {} --trust trust.toml", log.url);
+    let output = desk.run(&line);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(said(&output).matches("publishes a succession").count(), 1);
+    // `trust add` follows as well, and asks nobody.
+    std::fs::write(desk.path("trust.toml"), &pinned).unwrap();
+    desk.expect(0, &format!("trust add {} --trust trust.toml", log.url));
+    assert_eq!(keys(&desk, "trust.toml"), after);
+}
+
+#[test]
+fn successions_are_followed_without_a_network() {
+    let desk = Desk::new();
+    let log = rotated(&desk);
+    let address = log.url.strip_prefix("http://").unwrap();
+    for (index, name) in [(2, "first"), (3, "second")] {
+        let path = format!("GET /entries/1.{index}/statement");
+        let (status, bytes) = request(address, &path, b"").unwrap();
+        assert_eq!(status, 200);
+        std::fs::write(desk.path(name), bytes).unwrap();
+    }
+    let new = active(&desk, &log);
+    log.stop();
+    // The second alone leads from a key nobody trusts.
+    let rows = [(3, "second"), (3, "second second"), (0, "second first"), (3, "second first")];
+    for (exit, files) in rows {
+        desk.expect(exit, &format!("trust follow {files} --trust trust.toml"));
+    }
+    assert_eq!(keys(&desk, "trust.toml")[0], new);
+}
+
+/// Another log under the same name, as a `dev` that was started again.
+#[test]
+fn a_key_that_follows_from_nothing_is_not_believed() {
+    let desk = Desk::new();
+    desk.init();
+    desk.expect(0, &format!("init --data other --name log.example --policy {OPEN}"));
+    let log = desk.start(&format!("serve --data log {SERVE}"));
+    let old = active(&desk, &log);
+    desk.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
+    let pinned = text(&desk, "trust.toml");
+    log.stop();
+    let other = desk.start(&format!("serve --data other {SERVE}"));
+    let new = active(&desk, &other);
+    ["one", "two"].iter().for_each(|name| desk.seal(name));
+    let register = format!("register one.cose --url {} --trust trust.toml", other.url);
+    let output = desk.run(&register);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    for part in [&old, &new, "one.transparent.cose.unverified", "trust add", "--replace"] {
+        assert!(said(&output).contains(part), "{part} in {}", said(&output));
+    }
+    assert!(desk.path("one.transparent.cose.unverified").exists());
+    assert!(!desk.path("one.transparent.cose").exists());
+    assert_eq!(desk.json(3, &format!("{register} --json"))["code"], "log-key-unknown");
+    let many = format!("register one.cose two.cose --url {} --trust trust.toml", other.url);
+    desk.expect(3, &many);
+    assert!(desk.path("two.transparent.cose.unverified").exists());
+    // What was kept is the statement with a receipt of that log.
+    let kept = desk.json(0, "inspect one.transparent.cose.unverified --json");
+    assert_eq!(kept["receipts"][0]["kid"], new.as_str());
+
+    let add = format!("trust add {} --trust trust.toml --yes", other.url);
+    let output = desk.run(&add);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for part in [&old, &new, "--replace"] {
+        assert!(said(&output).contains(part), "{part} in {}", said(&output));
+    }
+    assert_eq!(text(&desk, "trust.toml"), pinned);
+    let rows = [
+        (1, "log-key-changed", add.clone()),
+        (1, "log-key-changed", format!("{add} --fingerprint {new}")),
+        (1, "fingerprint-differs", format!("{add} --replace --fingerprint {old}")),
+    ];
+    for (exit, code, line) in rows {
+        assert_eq!(desk.json(exit, &format!("{line} --json"))["code"], code, "{line}");
+        assert_eq!(text(&desk, "trust.toml"), pinned);
+    }
+    let line = format!("trust add {} --trust trust.toml --replace --fingerprint {new}", other.url);
+    desk.expect(0, &line);
+    assert_eq!(keys(&desk, "trust.toml"), [new]);
+    desk.expect(0, &register);
+
+    desk.expect(0, "trust remove log.example --trust trust.toml");
+    assert_eq!(keys(&desk, "trust.toml").len(), 0);
+    assert_eq!(
+        desk.json(1, "trust remove log.example --trust trust.toml --json")["code"],
+        "not-found"
+    );
+}
+
+/// A restarted `dev` has a new key and no succession.
+#[test]
+fn a_restarted_dev_is_told_apart() {
+    let desk = Desk::new();
+    let dev = desk.start(&format!("dev {SERVE}"));
+    desk.expect(0, &format!("trust add {} --trust trust.toml --yes", dev.url));
+    dev.stop();
+    let dev = desk.start(&format!("dev {SERVE}"));
+    desk.seal("one");
+    let line = format!("register one.cose --url {} --trust trust.toml --json", dev.url);
+    assert_eq!(desk.json(3, &line)["code"], "log-key-unknown");
+    assert!(desk.path("one.transparent.cose.unverified").exists());
+}
+
+/// Two entries under one name: the one whose key has signed counts.
+#[test]
+fn audit_takes_the_entry_that_fits() {
+    let desk = Desk::new();
+    desk.init();
+    desk.expect(0, &format!("init --data other --name log.example --policy {OPEN}"));
+    for data in ["other", "log"] {
+        let log = desk.start(&format!("serve --data {data} {SERVE}"));
+        desk.expect(0, &format!("trust add {} --trust {data}.toml --yes", log.url));
+        log.stop();
+    }
+    let (log, other) = (text(&desk, "log.toml"), text(&desk, "other.toml"));
+    std::fs::write(desk.path("both.toml"), format!("{other}{log}")).unwrap();
+    let running = desk.start(&format!("serve --data log {SERVE}"));
+    let rows = [(0, "both"), (0, "log"), (1, "other")];
+    for (exit, trust) in rows {
+        let state = format!("--state {trust}.audit");
+        desk.expect(exit, &format!("audit {} --trust {trust}.toml {state}", running.url));
+    }
+}
