@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::files::Delivery;
 use super::output::Out;
 use super::search::{Source, fetch};
 use super::{Answer, files};
-use crate::wire::printable::printable;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan bundle ID --url http://127.0.0.1:8787 -o action.bundle; \
@@ -23,9 +23,8 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let path = ["api", "v1", "bundles", &args.id];
     let bytes = fetch(&args.source, &path, (&[], "application/cbor")).await?;
-    files::write(args.output.as_deref(), &bytes, out)?;
-    if let Some(path) = &args.output {
-        out.note(printable!("wrote {}", path.display()));
-    }
+    let output = args.output.as_deref();
+    let object = serde_json::Map::new();
+    files::deliver(Delivery { output, name: "bundle", bytes: &bytes, object }, out)?;
     Ok(Answer::Yes)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use reqwest::{Method, Url};
 
-use super::Stop;
+use super::{Answer, Stop};
 use crate::key::PublicKey;
 use crate::wire::cbor::Value;
 
@@ -128,8 +128,7 @@ impl Client {
 
     /// The body of a 200, or the problem.
     pub(super) async fn fetch(&self, path: &str, accept: &str) -> anyhow::Result<Vec<u8>> {
-        let reply = self.send((Method::GET, self.url(path)?), accept, None).await?;
-        if reply.status == 200 { Ok(reply.body) } else { Err(reply.problem().into()) }
+        self.send((Method::GET, self.url(path)?), accept, None).await?.found()
     }
 
     /// The same, as text.
@@ -149,6 +148,16 @@ impl Client {
 }
 
 impl Reply {
+    /// The body of a 200, or the problem. Here nothing was sent that could be
+    /// refused: the question itself was wrong.
+    pub(super) fn found(self) -> anyhow::Result<Vec<u8>> {
+        match self.status {
+            200 => Ok(self.body),
+            400 => Err(Stop { answer: Answer::Unanswered, ..self.problem() }.into()),
+            _ => Err(self.problem().into()),
+        }
+    }
+
     /// What the log says is wrong: a refusal is a "no", the rest no answer.
     pub(super) fn problem(&self) -> Stop {
         let what = self.problem_text();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::output::Out;
 use super::settings::{self, Given};
@@ -56,7 +57,8 @@ struct SettingShown {
 pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
     let (from, print) = match verb {
         Verb::Print { default: true, .. } => {
-            out.raw(default_file().as_bytes())?;
+            let file = default_file();
+            out.file(&json!({ "ok": true, "file": file }), file.as_bytes())?;
             return Ok(Answer::Yes);
         }
         Verb::Print { from, .. } => (from, true),

@@ -11,6 +11,8 @@ use crate::checkpoint::VerifierKey;
 use crate::key::{PublicKey, SigningKey};
 use crate::store::DataDir;
 use crate::trust::TrustAnchors;
+use crate::wire::printable::printable;
+use crate::wire::text;
 
 /// Reads a file, or standard input for `-`.
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
@@ -39,6 +41,39 @@ pub(super) fn write(path: Option<&Path>, bytes: &[u8], out: &Out) -> anyhow::Res
     }
 }
 
+/// A result that is bytes: goes to a file or to standard output. With
+/// `--json` the object names the file, or holds the bytes in base64.
+pub(super) fn deliver(result: Delivery<'_>, out: &Out) -> anyhow::Result<()> {
+    let Delivery { output, name, bytes, mut object } = result;
+    let path = output.filter(|path| *path != Path::new("-"));
+    if let Some(path) = path {
+        write_file(path, bytes)?;
+        object.insert("output".to_owned(), path.display().to_string().into());
+        if !out.is_json() {
+            out.note(printable!("wrote {}", path.display()));
+        }
+    }
+    object.insert("ok".to_owned(), true.into());
+    object.insert("code".to_owned(), "ok".into());
+    match (out.is_json(), path) {
+        (true, None) => object.insert(name.to_owned(), text::base64(bytes).into()),
+        (true, Some(_)) => None,
+        (false, Some(_)) => return Ok(()),
+        (false, None) => return write(output, bytes, out),
+    };
+    out.answer(&object, "")
+}
+
+/// What a verb made, and where it goes.
+pub(super) struct Delivery<'a> {
+    pub(super) output: Option<&'a Path>,
+    /// What the bytes are called in the object.
+    pub(super) name: &'static str,
+    pub(super) bytes: &'a [u8],
+    /// What else the object says.
+    pub(super) object: serde_json::Map<String, serde_json::Value>,
+}
+
 /// Replaces a file as a whole, or leaves it alone.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let mut name = path.as_os_str().to_owned();
@@ -52,8 +87,39 @@ pub(super) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 
 /// A private key that only its owner can read.
 pub(super) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
+    refuse_public(path)?;
     let pem = DataDir::read_private(path)?;
     SigningKey::from_pem(&pem).with_context(|| format!("{}", path.display()))
+}
+
+/// Who gives the public half gets told so, not that its mode is wrong.
+fn refuse_public(path: &Path) -> Result<(), Stop> {
+    let is_public =
+        std::fs::read_to_string(path).is_ok_and(|text| text.contains("-----BEGIN PUBLIC KEY-----"));
+    if !is_public {
+        return Ok(());
+    }
+    let what = format!("{} is a public key; signing needs the private one", path.display());
+    let stop = Stop::failed("public-key", what);
+    let private = path.with_extension("");
+    let is_named_so = path.extension().is_some_and(|ext| ext == "pub") && private.exists();
+    Err(if is_named_so { stop.next(format!("--key {}", private.display())) } else { stop })
+}
+
+/// What a file is that nothing can be verified about.
+pub(super) fn not_evidence(bytes: &[u8]) -> Option<&'static str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    if text.contains("PRIVATE KEY-----") {
+        return Some("a private key: keep it to yourself");
+    }
+    if text.contains("-----BEGIN PUBLIC KEY-----") {
+        return Some("a public key: --issuer-key and --log-key take it");
+    }
+    if text.contains("-----BEGIN CERTIFICATE-----") {
+        return Some("a certificate: a trust file names it");
+    }
+    let is_vkey = VerifierKey::parse(text.trim()).is_ok();
+    is_vkey.then_some("the key of a log's checkpoints: --log-key takes it")
 }
 
 /// A public key: PEM, or a COSE_Key.

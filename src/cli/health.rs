@@ -26,9 +26,8 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let url = args.url.clone().unwrap_or_else(on_this_machine);
     let client = Client::new(&url, None)?;
     let asked = client.once((Method::GET, client.url("health")?), "application/json", None).await;
-    // Whoever runs this check wants to know whether the log works: a log
-    // that cannot be reached does not.
-    let reply = asked.map_err(|error| Stop::no("unreachable", chain(&error)))?;
+    // A log that cannot be reached may be well, or somewhere else.
+    let reply = asked.map_err(|error| Stop::failed("unreachable", chain(&error)))?;
     if reply.status != 200 {
         return Err(Stop { answer: Answer::No, ..reply.problem() }.into());
     }

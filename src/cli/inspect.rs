@@ -2,44 +2,87 @@
 
 mod record;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::output::Out;
-use super::{Answer, files, raw};
+use super::output::{Out, chain};
+use super::{Answer, Stop, files, raw};
 use crate::checkpoint::SignedCheckpoint;
 use crate::envelope::{Header, SignedStatement, StatementId};
 use crate::key::Algorithm;
 use crate::receipt::{Proofs, Receipt, attached};
+use crate::verify::Bundle;
 use crate::wire::printable::{Printable, printable};
 use crate::wire::text;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan inspect action.transparent.cose")]
 pub(super) struct Args {
-    /// A statement, receipt or checkpoint; `-` reads standard input
+    /// A statement, receipt, checkpoint or bundle; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print CBOR diagnostic notation
     #[arg(long)]
     raw: bool,
+    /// Write the payload of the statement here, as it was signed
+    #[arg(long, value_name = "FILE", conflicts_with = "raw")]
+    payload: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let bytes = files::read(&args.file)?;
     if args.raw {
-        out.line(raw::diagnostic(&bytes)?)?;
+        let text = raw::diagnostic(&bytes)?;
+        out.answer(&json!({ "ok": true, "diagnostic": text.as_str() }), text)?;
         return Ok(Answer::Yes);
     }
+    if let Some(what) = files::not_evidence(&bytes) {
+        let what = format!("{} is {what}", args.file.display());
+        return Err(Stop::failed("no-statement", what).into());
+    }
     let object = describe(&bytes)?;
+    if let Some(path) = &args.payload {
+        write_payload(&bytes, path)?;
+        out.note(printable!("wrote the payload to {}", path.display()));
+    }
     let mut lines = Printable::default();
     write_lines(&mut lines, &object, 0);
     out.answer(&object, lines)?;
     Ok(Answer::Yes)
 }
 
+/// The payload of a statement, or of the one a bundle is about.
+fn write_payload(bytes: &[u8], path: &Path) -> anyhow::Result<()> {
+    let bytes = Bundle::open(bytes).map_or_else(|| bytes.to_vec(), |bundle| bundle.statement);
+    let statement = SignedStatement::parse_any_size(bytes)?;
+    let payload = statement.payload().ok_or_else(|| {
+        Stop::no("detached", "the statement does not hold its payload, so nothing was written")
+    })?;
+    files::write_file(path, payload)
+}
+
+/// A bundle as its parts.
+fn bundle(bundle: &Bundle) -> anyhow::Result<Json> {
+    let part = |bytes: &Vec<u8>| {
+        describe(bytes).unwrap_or_else(|e| json!({ "artefact": "unreadable", "why": chain(&e) }))
+    };
+    let chain: Vec<Json> = bundle.chain.iter().map(part).collect();
+    Ok(json!({
+        "artefact": "bundle",
+        "registered_at": bundle.time.to_string(),
+        "statement": part(&bundle.statement),
+        "policy": part(&bundle.policy),
+        "trust": part(&bundle.trust),
+        "chain": chain,
+        "checkpoint": part(&bundle.checkpoint.clone().into_bytes()),
+    }))
+}
+
 fn describe(bytes: &[u8]) -> anyhow::Result<Json> {
+    if let Some(found) = Bundle::open(bytes) {
+        return bundle(&found);
+    }
     if let Some(note) = std::str::from_utf8(bytes).ok().filter(|t| t.contains("\n\n\u{2014} ")) {
         return checkpoint(note);
     }
@@ -143,6 +186,7 @@ fn receipt(receipt: &Receipt) -> Json {
 fn write_lines(out: &mut Printable, value: &Json, depth: usize) {
     let Json::Object(fields) = value else { return };
     let indent = indent(depth);
+    let is_bundle = fields.get("artefact").and_then(Json::as_str) == Some("bundle");
     if let Some(artefact) = fields.get("artefact").and_then(Json::as_str) {
         out.line(printable!("{}{}", indent, artefact));
     }
@@ -154,6 +198,9 @@ fn write_lines(out: &mut Printable, value: &Json, depth: usize) {
                 items.iter().for_each(|item| write_item(out, item, depth + 1));
             }
             Some(inner @ Json::Object(fields)) if fields.contains_key("artefact") => {
+                if is_bundle {
+                    out.line(printable!("{}  {}:", indent, name));
+                }
                 write_lines(out, inner, depth + 1);
             }
             Some(Json::Object(inner)) => {
@@ -186,7 +233,8 @@ fn write_item(out: &mut Printable, item: &Json, depth: usize) {
     }
 }
 
-const FIRST: [&str; 22] = [
+const FIRST: [&str; 23] = [
+    "statement",
     "id",
     "origin",
     "issuer",

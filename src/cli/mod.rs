@@ -153,9 +153,13 @@ enum Verb {
 
 /// Runs one command line to its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(error),
+        Err(error) => {
+            let json = arguments.iter().any(|argument| argument == "--json");
+            return output::usage(error, &Out::new(json, false));
+        }
     };
     let out = Out::new(cli.json, cli.quiet);
     store::when_hopeless(move |error| i32::from(out.error(&stop::unusable(error))));

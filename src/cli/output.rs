@@ -52,6 +52,12 @@ impl Out {
         self.raw(format!("{}\n", printable::json(&text)).as_bytes())
     }
 
+    /// A result that is a document: its bytes for people and pipes, or the
+    /// object that holds it.
+    pub(super) fn file(&self, object: &impl Serialize, bytes: &[u8]) -> anyhow::Result<()> {
+        if self.json { self.answer(object, "") } else { self.raw(bytes) }
+    }
+
     /// A line of the result.
     pub(super) fn line(&self, text: impl Into<Printable>) -> anyhow::Result<()> {
         let text = text.into();
@@ -102,6 +108,11 @@ impl Out {
             let _gone = self.answer(&Failed { ok, code, error: text, details }, "");
         }
         answer.exit_code()
+    }
+
+    /// Whether the result is one JSON object.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
     }
 
     /// Whether a person can be asked.
@@ -242,7 +253,7 @@ pub(super) fn stdout_is_terminal() -> bool {
 
 /// Help and usage errors, as the parser words them. What the user typed may
 /// be a file name that somebody else made up.
-pub(super) fn usage(mut error: clap::Error) -> u8 {
+pub(super) fn usage(mut error: clap::Error, out: &Out) -> u8 {
     let code = u8::try_from(error.exit_code()).unwrap_or(Answer::Unanswered.exit_code());
     if !error.use_stderr() {
         let _gone = error.print();
@@ -265,7 +276,13 @@ pub(super) fn usage(mut error: clap::Error) -> u8 {
         error.insert(kind, value);
     }
     let mut lines = Printable::default();
-    error.render().to_string().lines().for_each(|line| lines.line(Printable::long(line)));
+    let text = error.render().to_string();
+    text.lines().for_each(|line| lines.line(Printable::long(line)));
     say(lines);
+    if out.json {
+        let first = text.lines().next().unwrap_or_default();
+        let error = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+        let _gone = out.answer(&Failed { ok: None, code: "usage", error, details: None }, "");
+    }
     code
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
+use serde_json::json;
 
 use super::output::Out;
 use super::{Answer, Cli, files};
@@ -29,7 +30,9 @@ pub(super) struct ManArgs {
 pub(super) fn completions(args: &CompletionsArgs, out: &Out) -> anyhow::Result<Answer> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "capstan", &mut script);
-    out.raw(&script)?;
+    let text = String::from_utf8_lossy(&script);
+    let shell = args.shell.to_string();
+    out.file(&json!({ "ok": true, "shell": shell, "script": text }), &script)?;
     Ok(Answer::Yes)
 }
 
@@ -39,7 +42,8 @@ pub(super) fn man(args: &ManArgs, out: &Out) -> anyhow::Result<Answer> {
     let mut root = Cli::command();
     root.build();
     let pages = write_pages(&root, "capstan", directory)?;
-    out.note(printable!("{} pages in {}", pages, directory.display()));
+    let text = printable!("{} pages in {}", pages, directory.display());
+    out.answer(&json!({ "ok": true, "pages": pages, "directory": directory }), text)?;
     Ok(Answer::Yes)
 }
 

@@ -193,7 +193,9 @@ fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Answer> {
     let mut text = Printable::default();
     for one in &refused {
         let why = Printable::long(&one.text);
-        text.line(printable!("{}  {}  {}\n  {}", one.time, one.issuer, one.subject, why));
+        let said =
+            if one.authentic { "" } else { "  (not authenticated: anybody may have sent it)" };
+        text.line(printable!("{}  {}  {}{}\n  {}", one.time, one.issuer, one.subject, said, why));
     }
     if refused.is_empty() {
         text.line("nothing was refused");

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use reqwest::Method;
 
 use super::client::Client;
+use super::files::Delivery;
 use super::output::Out;
 use super::{Answer, Stop, files, wait};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::{Proofs, Receipt};
 use crate::verify::{Memo, inclusion};
-use crate::wire::printable::printable;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan prove --from 100 --to 200 --url http://127.0.0.1:8787 \
@@ -40,10 +40,9 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         (None, Some(from), Some(to)) => grown(&client, from, to).await?,
         _ => return Err(Stop::failed("usage", "give ID, or --from and --to").into()),
     };
-    files::write(args.output.as_deref(), &receipt, out)?;
-    if let Some(path) = &args.output {
-        out.note(printable!("wrote {}", path.display()));
-    }
+    let output = args.output.as_deref();
+    let object = serde_json::Map::new();
+    files::deliver(Delivery { output, name: "receipt", bytes: &receipt, object }, out)?;
     Ok(Answer::Yes)
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use super::files::Delivery;
 use super::output::{Out, chain};
 use super::{Answer, Stop, files};
 use crate::envelope::{Draft, SignedStatement, StatementId, seal, seal_with_claims};
@@ -99,10 +100,13 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let bytes = args.what.seal()?;
     // No log would take what this refuses, so the sender hears it here.
     let statement = SignedStatement::parse(bytes.clone())?;
-    files::write(args.output.as_deref(), &bytes, out)?;
-    if let Some(path) = &args.output {
-        out.note(printable!("sealed {} as {}", StatementId::of(&statement), path.display()));
+    let id = StatementId::of(&statement).to_string();
+    if args.output.is_some() && !out.is_json() {
+        out.note(printable!("sealed {}", id));
     }
+    let output = args.output.as_deref();
+    let object = [("id".to_owned(), id.into())].into_iter().collect();
+    files::deliver(Delivery { output, name: "statement", bytes: &bytes, object }, out)?;
     flags(&statement).into_iter().for_each(|flag| out.note(flag));
     Ok(Answer::Yes)
 }

@@ -8,14 +8,15 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use axum::body::Body;
 use axum::http::Request;
+use clap::builder::RangedI64ValueParser;
 use reqwest::Url;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use super::client::Client;
+use super::client::{Client, Reply};
 use super::output::Out;
 use super::settings::{self, Given};
-use super::{Answer, Stop, broken_store};
+use super::{Answer, broken_store};
 use crate::http::{self, HttpOptions};
 use crate::metrics::Metrics;
 use crate::service::{self, Options};
@@ -25,6 +26,11 @@ use crate::wire::text;
 
 /// Bytes of the largest answer a log on this machine gives.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// What a log gives on one page.
+fn limits() -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(1..=200)
+}
 
 /// Which log to ask.
 #[derive(clap::Args)]
@@ -58,7 +64,7 @@ pub(super) struct LogArgs {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// How many, at most 200
-    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = limits())]
     limit: u32,
     /// Where the page before ended
     #[arg(long)]
@@ -77,7 +83,7 @@ pub(super) struct FindArgs {
     #[arg(required = true, value_name = "WORD")]
     words: Vec<String>,
     /// How many, at most 200
-    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = limits())]
     limit: u32,
     #[command(flatten)]
     source: Source,
@@ -99,7 +105,7 @@ pub(super) struct OpenArgs {
     #[arg(long)]
     operator: Option<String>,
     /// How many, at most 200
-    #[arg(long, value_name = "COUNT", default_value_t = 50)]
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = limits())]
     limit: u32,
     #[command(flatten)]
     source: Source,
@@ -190,20 +196,17 @@ async fn ask_here(data: &std::path::Path, url: &Url) -> anyhow::Result<Vec<u8>> 
     let response = router.oneshot(request).await?;
     let status = response.status().as_u16();
     let body = axum::body::to_bytes(response.into_body(), ANSWER_BYTES_MAX).await?.to_vec();
-    if status == 200 {
-        return Ok(body);
-    }
-    let problem: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let detail = string(&problem, "detail").to_owned();
-    let code = if status == 404 { "not-found" } else { "refused" };
-    Err(Stop::no(code, detail).into())
+    Reply { url: url.clone(), status, location: None, retry_after: None, body }.found()
 }
 
 fn show(page: &Value, out: &Out) -> anyhow::Result<Answer> {
-    let list = page.get("statements").or_else(|| page.get("items"));
+    let list = page.get("statements");
     let entries = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut lines = Printable::default();
     entries.iter().for_each(|entry| line(&mut lines, entry));
+    if entries.is_empty() {
+        lines.line("none");
+    }
     out.answer(page, lines)?;
     if page.get("is_cut").and_then(Value::as_bool) == Some(true) {
         out.note("the search cost too much and stopped early; go on with --cursor");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -94,7 +95,11 @@ pub(super) async fn run_until(
 ) -> anyhow::Result<()> {
     let options = HttpOptions::from_config(config)?;
     let scheme = if options.tls.is_some() { "https" } else { "http" };
-    out.line(printable!("listening on {}://{}", scheme, listener.local_addr()?))?;
+    let url = format!("{scheme}://{}", listener.local_addr()?);
+    out.answer(
+        &json!({ "ok": true, "code": "listening", "url": url }),
+        printable!("listening on {}", url),
+    )?;
     let interval = Duration::from_millis(config.checkpoint.interval_ms);
     let publishing = tokio::spawn(service::keep_publishing(service.clone(), interval));
     let copies = tokio::spawn(service.clone().hand_out_copies());

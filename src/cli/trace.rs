@@ -123,10 +123,16 @@ fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Answer> {
         "sessions": states.iter().map(|(chain, state)| session(chain, *state)).collect::<Vec<_>>(),
         "findings": history.findings.iter().map(report::finding).collect::<Vec<_>>(),
     });
+    let (events, sessions) = (history.events.len(), states.len());
+    text.line(match answer {
+        Answer::Yes => printable!("yes  {} events in {} sessions, whole", events, sessions),
+        Answer::CannotTell => Printable::from(
+            "cannot tell  sound, but it does not begin its session; --after HASH names what it \
+             follows",
+        ),
+        _ => printable!("no  {} events in {} sessions, not sound", events, sessions),
+    });
     out.answer(&object, text)?;
-    if answer == Answer::CannotTell {
-        out.note("sound, but it does not begin its session; --after HASH names what it follows");
-    }
     Ok(answer)
 }
 

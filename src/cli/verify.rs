@@ -144,6 +144,10 @@ fn older(given: &str, trust: &TrustAnchors) -> anyhow::Result<Older> {
 fn one(file: &Path, context: &Context) -> FileReport {
     let name = file.display().to_string();
     match files::read(file) {
+        Ok(bytes) if files::not_evidence(&bytes).is_some() => {
+            let what = files::not_evidence(&bytes).unwrap_or_default();
+            FileReport::unreadable(name.clone(), &anyhow::anyhow!("{name} is {what}"))
+        }
         Ok(bytes) => FileReport::new(name, judge(&bytes, context)),
         Err(error) => FileReport::unreadable(name, &error),
     }

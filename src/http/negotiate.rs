@@ -1,17 +1,34 @@
 //! What a client would rather have.
 
 use axum::http::HeaderMap;
-use axum::http::header::ACCEPT;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
 
-/// Whether problems should be JSON: only when the client likes JSON better
-/// than CBOR.
+const JSON: [&str; 2] = ["application/problem+json", "application/json"];
+const CBOR: [&str; 5] = [
+    "application/concise-problem-details+cbor",
+    "application/cbor",
+    "application/cose",
+    "application/scitt-receipt+cose",
+    "application/scitt-statement+cose",
+];
+
+/// Whether problems should be JSON. A type that Accept names decides, CBOR
+/// when it names both alike. Where it names neither, who sends COSE or CBOR
+/// reads it too; who says nothing at all gets what SCRAPI asks for; and who
+/// takes anything, as curl and browsers do, gets what people can read.
 pub(super) fn prefers_json(headers: &HeaderMap) -> bool {
-    let json = quality(headers, &["application/problem+json", "application/json"]);
-    let cbor = quality(
-        headers,
-        &["application/concise-problem-details+cbor", "application/cbor", "application/cose"],
-    );
-    json > cbor
+    let (json, cbor) = (quality(headers, &JSON), quality(headers, &CBOR));
+    if json > 0 || cbor > 0 {
+        return json > cbor;
+    }
+    headers.contains_key(ACCEPT) && !sends_cbor(headers)
+}
+
+fn sends_cbor(headers: &HeaderMap) -> bool {
+    let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let sent = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let names = ["application/cose", "application/cbor", "application/cbor-seq"];
+    names.contains(&sent.as_str()) || sent.ends_with("+cose") || sent.ends_with("+cbor")
 }
 
 /// The receipt type to answer with: plain COSE unless the SCITT one is liked

@@ -20,7 +20,7 @@ pub fn document() -> Value {
             "title": "Capstan Transparency Service",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "SCRAPI -11 with tlog-tiles. Every error is a problem: CBOR \
-                (RFC 9290), or JSON (RFC 9457) when Accept prefers it.",
+                (RFC 9290), or JSON (RFC 9457) when Accept prefers it or takes anything.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "paths": paths,

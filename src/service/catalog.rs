@@ -107,7 +107,7 @@ impl Service {
             }
             query.before = page.next;
         };
-        Ok(self.page(("items", items), &page))
+        Ok(self.page(("statements", items), &page))
     }
 
     fn is_open(&self, entry: &story::Entry) -> Result<bool, Fault> {

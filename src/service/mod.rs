@@ -94,7 +94,7 @@ pub struct Service {
     reload_failed: AtomicBool,
     /// Set once, by the scrub.
     damaged: AtomicBool,
-    refusals: refusals::Ring,
+    refusals: refusals::Refusals,
     metrics: Metrics,
 }
 

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use super::control::{self, read_files};
 use super::queue::{Queue, QueueLimits};
 use super::recent::Recent;
-use super::refusals::Ring;
+use super::refusals::Refusals;
 use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
 use crate::checkpoint::{SignedCheckpoint, VerifierKey};
 use crate::config::Config;
@@ -345,7 +345,7 @@ pub fn open(
         read_only: AtomicBool::new(false),
         reload_failed: AtomicBool::new(false),
         damaged: AtomicBool::new(false),
-        refusals: Ring::new(path),
+        refusals: Refusals::new(path),
         queue: Queue::start(writer, options.queue, metrics.clone()),
         options,
         metrics,

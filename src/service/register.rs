@@ -124,9 +124,12 @@ impl Service {
         let door = self.door(&rules, &resolved);
         let authentic = match statement.authenticate_or_keep(&door) {
             Ok(authentic) => authentic,
-            Err(refused) => match self.logged_by_older_rules(refused.statement, &door)? {
+            Err(refused) => match self.logged_by_older_rules(&refused.statement, &door)? {
                 Some(entry) => return Ok(Recognised::Known(Box::new(self.again(entry)?))),
-                None => return Err(refused.error.into()),
+                None => {
+                    self.refusals.keep_unproven(&refused);
+                    return Err(refused.error.into());
+                }
             },
         };
         // Only after authentication: nobody collects a receipt with a
@@ -221,14 +224,14 @@ impl Service {
     /// logged once gets its receipt for ever.
     fn logged_by_older_rules(
         &self,
-        statement: SignedStatement,
+        statement: &SignedStatement,
         door: &Door<'_>,
     ) -> Result<Option<Entry>, Fault> {
-        if self.store.find(&StatementId::of(&statement))?.is_none() {
+        if self.store.find(&StatementId::of(statement))?.is_none() {
             return Ok(None);
         }
         let older = Door { rules: RulesVersion::V1, ..*door };
-        match statement.authenticate(&older) {
+        match statement.clone().authenticate(&older) {
             Ok(authentic) => self.standing(&authentic),
             Err(_) => Ok(None),
         }

@@ -10,6 +10,7 @@
 //! DATA/trust.toml   whom the log believes
 //! DATA/capstan.toml settings
 //! DATA/refusals.jsonl  the last refusals; no part of the log
+//! DATA/unproven.jsonl  the last statements that did not authenticate; the same
 //! DATA/checkpoint   the last published checkpoint
 //! DATA/checkpoint.pub  its public key, in a copy that has no keys
 //! DATA/scrub        where the scrub goes on

@@ -62,6 +62,12 @@ impl Bundle {
         out
     }
 
+    /// Reads a file that is one, without judging it.
+    pub fn open(bytes: &[u8]) -> Option<Self> {
+        let value = Value::read(bytes).ok()?;
+        if Self::is_one(&value) { Self::read(&value) } else { None }
+    }
+
     /// Whether a file says that it is one.
     pub(super) fn is_one(value: &Value<'_>) -> bool {
         value.get(0).and_then(Value::text) == Some(KIND)

@@ -188,17 +188,32 @@ async fn every_refusal_is_a_problem() {
 async fn problems_are_json_for_those_who_prefer_it() {
     let log = Log::new(&[]);
     let cases = [
-        ("application/json", true),
-        ("application/problem+json, application/cbor;q=0.5", true),
-        ("application/cbor, application/json;q=0.9", false),
-        ("*/*", false),
-        ("", false),
+        (Some("application/json"), None, true),
+        (Some("application/problem+json, application/cbor;q=0.5"), None, true),
+        (Some("application/cbor, application/json;q=0.9"), None, false),
+        (Some("application/cose"), None, false),
+        (Some("application/scitt-receipt+cose, */*;q=0.1"), None, false),
+        // As curl asks, and as a browser does.
+        (Some("*/*"), None, true),
+        (Some("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"), None, true),
+        // As COSE clients that take anything.
+        (Some("*/*"), Some("application/cose"), false),
+        (Some("*/*"), Some("application/scitt-statement+cose"), false),
+        (Some("*/*"), Some("application/cbor-seq"), false),
+        (Some("*/*"), Some("application/json"), true),
+        (None, None, false),
     ];
-    for (accept, json) in cases {
-        let request = Request::get("/entries/xyz").header("accept", accept);
+    for (accept, sends, json) in cases {
+        let request = Request::get("/entries/xyz");
+        let request = accept.into_iter().fold(request, |r, accept| r.header("accept", accept));
+        let request = sends.into_iter().fold(request, |r, sends| r.header("content-type", sends));
         let response = log.send(request.body(Body::empty()).unwrap()).await;
         let content_type = header(&response, "content-type").to_owned();
-        assert_eq!(content_type == "application/problem+json", json, "Accept: {accept}");
+        assert_eq!(
+            content_type == "application/problem+json",
+            json,
+            "Accept: {accept:?}, Content-Type: {sends:?}"
+        );
         if json {
             let body: Json = serde_json::from_slice(&body(response).await).unwrap();
             assert_eq!(body["code"], "invalid-locator");

@@ -183,8 +183,8 @@ async fn what_waits_is_open_until_its_own_agent_closes_it() {
     let asked = log.act(&action("pay-2", "hitl_dispatched", None)).await;
     log.act(&action("pay-3", "deferred", None)).await;
     let (_, page) = log.get("/api/v1/open-items").await;
-    assert_eq!(indices(&page["items"]), [3, 2], "{page}");
-    let expires = page["items"][0]["expires_at_by_its_own_clock"].as_str().unwrap();
+    assert_eq!(indices(&page["statements"]), [3, 2], "{page}");
+    let expires = page["statements"][0]["expires_at_by_its_own_clock"].as_str().unwrap();
     assert_eq!(UnixSeconds::from_rfc3339(expires).unwrap().seconds(), TIME.seconds() + 60);
     let stranger = Action {
         operator: "evil".to_owned(),
@@ -193,11 +193,11 @@ async fn what_waits_is_open_until_its_own_agent_closes_it() {
     };
     log.act(&stranger).await;
     let (_, page) = log.get("/api/v1/open-items?operator=acme").await;
-    assert_eq!(indices(&page["items"]), [3, 2], "a stranger closes nothing");
+    assert_eq!(indices(&page["statements"]), [3, 2], "a stranger closes nothing");
     let resolved = action("pay-2", "resolved", None);
     log.act(&Action { supersedes: Some(asked.clone()), ..resolved }).await;
     let (_, page) = log.get("/api/v1/open-items").await;
-    assert_eq!(indices(&page["items"]), [3]);
+    assert_eq!(indices(&page["statements"]), [3]);
     let by = Attested::GateExecuted;
     let sent = EffectState::Dispatched { request: None, by };
     log.act(&action("pay-4", "executed", Some(sent))).await;

@@ -152,7 +152,7 @@ fn exit_codes_are_a_contract() {
         (1, "verify bad.cose nowhere.cose"),
         (1, "keygen --output agent.key"),
         (1, "config check --config bad.toml"),
-        (1, "health --url http://127.0.0.1:1"),
+        (2, "health --url http://127.0.0.1:1"),
         (2, ""),
         (2, "verify"),
         (2, "frobnicate"),

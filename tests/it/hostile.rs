@@ -434,7 +434,7 @@ fn no_verb_prints_the_answer_of_a_server_raw() {
     });
     let list = serde_json::json!([entry]);
     let page = serde_json::json!({
-        "statements": list, "items": list, "chain": list, "outcomes": list, "forks": list,
+        "statements": list, "chain": list, "outcomes": list, "forks": list,
         "sessions": list, "findings": list, "cursor": h, "note": h, "is_cut": true, "id": h,
         "state": h, "order": h, "limit": h, "missing": [h], "ancestors": [h], "title": h,
         "detail": h,

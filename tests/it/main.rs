@@ -80,6 +80,9 @@ mod live;
 /// The command line as people and scripts meet it.
 mod cli;
 
+/// One object, one exit code, and words for nothing.
+mod answers;
+
 /// Text from outside on every screen and in every log.
 mod hostile;
 

@@ -58,11 +58,11 @@ async fn what_is_in_a_log_is_found_again_on_the_command_line() {
         ("log --operator acme --limit 2 --cursor 4", "statements", vec![3, 2]),
         ("log --issuer https://search.invalid", "statements", vec![1, 0]),
         ("log --since 2999-01-01T00:00:00Z", "statements", vec![]),
-        ("log --open", "items", vec![3]),
+        ("log --open", "statements", vec![3]),
         ("find acme pay-1", "statements", vec![5, 2]),
         ("find nothing", "statements", vec![]),
-        ("open-items", "items", vec![3]),
-        ("open-items --operator nobody", "items", vec![]),
+        ("open-items", "statements", vec![3]),
+        ("open-items --operator nobody", "statements", vec![]),
     ];
     let check = || {
         for (line, list, expected) in &searches {
@@ -81,7 +81,7 @@ async fn what_is_in_a_log_is_found_again_on_the_command_line() {
     assert!(notes.contains("--cursor 4"), "{notes}");
     let (text, _) = run(&data, 0, "open-items --data data");
     assert!(text.contains("expires 2026-05-28T20:27:40Z by its own clock"), "{text}");
-    run(&data, 1, "log --limit 201 --data data");
+    run(&data, 2, "log --limit 201 --data data");
     run(&data, 2, "log");
 
     tell(&data, &asked);

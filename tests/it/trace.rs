@@ -81,6 +81,16 @@ fn a_chain_in_a_file_is_verified_shown_and_compared() {
     assert!(bad.contains("error json-truncated at /2"), "{bad}");
     assert!(run(folder, 1, "trace verify empty").contains("trace-empty"));
 
+    for (exit, file, verdict) in [
+        (0, "two", "yes  8 events in 2 sessions, whole"),
+        (1, "gap", "no  4 events in 1 sessions, not sound"),
+        (1, "empty", "no  0 events in 0 sessions, not sound"),
+        (3, "part", "cannot tell  sound, but it does not begin its session"),
+    ] {
+        let text = run(folder, exit, &format!("trace verify {file}"));
+        assert!(text.lines().last().unwrap().starts_with(verdict), "{text}");
+    }
+
     let part = json(folder, 3, "trace verify part");
     assert_eq!((&part["ok"], &part["sessions"][0]["state"]), (&Value::Null, &"part".into()));
     let previous = part["sessions"][0]["previous"].as_str().unwrap();

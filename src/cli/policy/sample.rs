@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use serde_json::json;
 
 use crate::cli::output::Out;
 use crate::cli::{Answer, files};
 use crate::envelope::SignedStatement;
 use crate::policy::Policy;
 use crate::profile;
-use crate::wire::printable;
+use crate::wire::printable::{self, printable};
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct Args {
@@ -41,8 +42,12 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let text = write(&seen, args.files.len());
     Policy::parse(&text).context("the sample does not make a policy")?;
     match &args.output {
-        Some(path) => files::write_file(path, text.as_bytes())?,
-        None => out.raw(text.as_bytes())?,
+        Some(path) => {
+            files::write_file(path, text.as_bytes())?;
+            let said = printable!("wrote {}", path.display());
+            out.answer(&json!({ "ok": true, "output": path, "policy": text }), said)?;
+        }
+        None => out.file(&json!({ "ok": true, "policy": text }), text.as_bytes())?,
     }
     Ok(Answer::Yes)
 }

@@ -30,6 +30,9 @@ pub(super) fn run(history: &History, out: &Out) -> anyhow::Result<Answer> {
         }
         lines.line(line(event));
     }
+    if history.events.is_empty() {
+        lines.line("none");
+    }
     let unread = history.findings.iter().filter(|finding| finding.gating).count();
     if !history.is_whole {
         let what = "some events cannot be read";
