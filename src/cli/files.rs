@@ -10,7 +10,7 @@ use super::output::{Out, stdout_is_terminal};
 use crate::checkpoint::VerifierKey;
 use crate::key::{PublicKey, SigningKey};
 use crate::store::DataDir;
-use crate::trust::TrustAnchors;
+use crate::trust::{self, TrustAnchors};
 use crate::wire::printable::printable;
 use crate::wire::text;
 
@@ -158,13 +158,25 @@ pub(super) fn trust_path(flag: Option<&Path>) -> Option<(PathBuf, bool)> {
     Some((config.join("capstan").join("trust.toml"), false))
 }
 
-/// Whom the user believes. Without a trust file: nobody.
+/// Whom the user believes. Without a trust file: nobody. A file whose anchors
+/// do not say whom they may speak for answers no question.
 pub(super) fn trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
+    let trust = any_trust(flag)?;
+    let Some(name) = trust.unscoped().into_iter().next() else { return Ok(trust) };
+    let path = trust_path(flag).map(|(path, _)| path).unwrap_or_default();
+    let path = path.display();
+    let error = trust::Error::Unscoped { names: trust.unscoped() };
+    let next = format!("capstan trust upgrade {path} --anchor {name:?} --spiffe DOMAIN");
+    Err(Stop::cannot_tell(error.code(), format!("{path}: {error}")).next(next).into())
+}
+
+/// The same, whatever its anchors say.
+pub(super) fn any_trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
     let Some((path, asked_for)) = trust_path(flag) else { return Ok(TrustAnchors::default()) };
     if !asked_for && !path.exists() {
         return Ok(TrustAnchors::default());
     }
-    TrustAnchors::parse(&read_text(&path)?).with_context(|| format!("{}", path.display()))
+    TrustAnchors::parse_any(&read_text(&path)?).with_context(|| format!("{}", path.display()))
 }
 
 /// A variable that names a path.

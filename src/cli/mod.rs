@@ -41,6 +41,7 @@ mod succession;
 mod tiles;
 mod trace;
 mod trust;
+mod trust_upgrade;
 mod verify;
 mod wait;
 
@@ -208,6 +209,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Trust(trust::Verb::Follow(args)) => trust::edit::follow(&args, out),
         Verb::Trust(trust::Verb::Remove(args)) => trust::edit::remove(&args, out),
         Verb::Trust(trust::Verb::Show(args)) => trust::show(&args, out),
+        Verb::Trust(trust::Verb::Upgrade(args)) => trust_upgrade::run(&args, out),
         Verb::Verify(args) => verify::run(&args, out),
     }
 }

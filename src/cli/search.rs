@@ -275,10 +275,10 @@ fn story_text(story: &Value) -> Printable {
         let how = if is_whole { "gap-free" } else { "NOT gap-free" };
         let last = session.get("last").and_then(Value::as_u64);
         let last = last.map_or("no event".to_owned(), |last| format!("up to event {last}"));
-        let name = string(&session, "session");
         lines.line(printable!(
-            "  session   {}: {} statements, {}, {}",
-            name,
+            "  session   {} of {}: {} statements, {}, {}",
+            string(&session, "session"),
+            string(&session, "issuer"),
             statements,
             last,
             how

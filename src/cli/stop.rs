@@ -6,6 +6,7 @@ use super::output::chain;
 use super::program;
 use crate::service::ControlError;
 use crate::store;
+use crate::trust;
 use crate::wire::printable::Printable;
 
 /// What a verb that could answer came to.
@@ -71,6 +72,12 @@ impl Stop {
 pub(super) fn broken_store(error: ControlError, data: &Path) -> anyhow::Error {
     if let ControlError::Rules(unknown) = &error {
         return Stop::failed(unknown.code(), unknown.to_string()).into();
+    }
+    if let ControlError::Trust(source @ trust::Error::Unscoped { .. }) = &error {
+        let what = format!("trust.toml of the log: {source}; until then nothing is written");
+        let data = data.display();
+        let next = format!("{} trust upgrade {data}/trust.toml --data {data}", program());
+        return Stop::no(source.code(), what).next(next).into();
     }
     let ControlError::Store(source) = &error else { return error.into() };
     let (code, what) = (source.code(), source.to_string());

@@ -9,11 +9,12 @@ use serde::Serialize;
 
 use super::client::Client;
 use super::output::Out;
-use super::{Answer, Stop, files, succession};
+use super::{Answer, Stop, files, succession, trust_upgrade};
 use crate::checkpoint::VerifierKey;
 use crate::envelope::SignedStatement;
 use crate::key::PublicKey;
 use crate::receipt::{Receipt, attached};
+use crate::trust::x509::Scope;
 use crate::trust::{TrustAnchors, TrustedLog};
 use crate::verify::{Memo, inclusion};
 use crate::wire::printable::{Printable, printable};
@@ -32,6 +33,13 @@ pub(super) enum Verb {
     /// Show whom the trust file names
     #[command(after_help = "Example: capstan trust show")]
     Show(ShowArgs),
+    /// Say whom the anchors of an old trust file may speak for
+    #[command(after_help = "\
+Examples: capstan trust upgrade DATA/trust.toml --data DATA
+          capstan trust upgrade trust.toml --anchor \"Example root\" --spiffe prod.example
+
+Comments and everything else in the file stay. Exit code 1: some anchor still has no scope.")]
+    Upgrade(trust_upgrade::Args),
 }
 
 #[derive(clap::Args)]
@@ -63,6 +71,7 @@ pub(super) struct ShowArgs {
 struct Shown {
     ok: bool,
     issuers: Vec<IssuerShown>,
+    anchors: Vec<AnchorShown>,
     logs: Vec<LogShown>,
 }
 
@@ -70,6 +79,13 @@ struct Shown {
 struct IssuerShown {
     name: String,
     keys: usize,
+}
+
+#[derive(Serialize)]
+struct AnchorShown {
+    name: String,
+    /// Null where the file does not say.
+    scope: Option<Scope>,
 }
 
 #[derive(Serialize)]
@@ -153,7 +169,7 @@ fn changed(before: &TrustedLog, log: &TrustedLog) -> Stop {
 }
 
 pub(super) fn show(args: &ShowArgs, out: &Out) -> anyhow::Result<Answer> {
-    let trust = files::trust(args.trust.as_deref())?;
+    let trust = files::any_trust(args.trust.as_deref())?;
     let issuers: Vec<IssuerShown> =
         trust.issuers().map(|(name, keys)| IssuerShown { name: name.to_owned(), keys }).collect();
     let logs: Vec<LogShown> = trust.logs().iter().map(LogShown::of).collect();
@@ -161,11 +177,19 @@ pub(super) fn show(args: &ShowArgs, out: &Out) -> anyhow::Result<Answer> {
     for IssuerShown { name, keys } in &issuers {
         text.line(printable!("issuer {}\n  {} pinned keys", name, keys));
     }
+    let anchors = trust.chains().anchors();
+    let anchors: Vec<AnchorShown> = anchors
+        .map(|(name, scope)| AnchorShown { name: name.to_owned(), scope: scope.cloned() })
+        .collect();
+    for AnchorShown { name, scope } in &anchors {
+        let scope = scope.as_ref().map_or("nobody: it has no scope".to_owned(), Scope::to_string);
+        text.line(printable!("anchor {}\n  may speak for {}", name, Printable::long(scope)));
+    }
     logs.iter().for_each(|log| text.push(log.text()));
     if trust.is_empty() {
         text.line("nobody is believed");
     }
-    out.answer(&Shown { ok: true, issuers, logs }, text)?;
+    out.answer(&Shown { ok: true, issuers, anchors, logs }, text)?;
     Ok(Answer::Yes)
 }
 

@@ -6,6 +6,7 @@
 
 use super::{Error, Header, Resolved};
 use crate::trust::TrustAnchors;
+use crate::trust::x509::Unscoped;
 use crate::wire::time::UnixSeconds;
 
 /// A version of the rules by which statements are authenticated and shown to
@@ -43,6 +44,14 @@ impl RulesVersion {
         match self {
             Self::V1 => &[],
             Self::V2 => &[(Self::CLAIM, "2")],
+        }
+    }
+
+    /// What an anchor speaks for whose trust file does not say.
+    pub fn unscoped(self) -> Unscoped {
+        match self {
+            Self::V1 => Unscoped::Anything,
+            Self::V2 => Unscoped::Nobody,
         }
     }
 

@@ -6,11 +6,9 @@ use std::fmt;
 use super::name::{needs_proof, refuse_look_alikes};
 use super::{Door, Error, RulesVersion, SignedStatement, StatementId};
 use crate::key::{Algorithm, PublicKey};
-use crate::trust::TrustAnchors;
 use crate::trust::did_key::key_in_name;
 use crate::trust::x509::{VerifiedChain, x5t_matches};
 use crate::wire::cbor::{self, Value};
-use crate::wire::time::UnixSeconds;
 
 /// How we know the key speaks for the issuer. Deliberately not ordered: one
 /// way must never stand in for another, so a policy lists those it accepts.
@@ -65,6 +63,22 @@ pub struct Issuer {
     pub binding: Binding,
     /// The key that verified.
     pub key: PublicKey,
+    /// The trust anchor that spoke for the name, by its name in the trust
+    /// file, where a certificate bound the two.
+    pub anchor: Option<String>,
+}
+
+/// Keys that may speak for an issuer, all of one kind of binding.
+struct Candidates {
+    binding: Binding,
+    keys: Vec<PublicKey>,
+    anchor: Option<String>,
+}
+
+impl Candidates {
+    fn new(binding: Binding, keys: Vec<PublicKey>) -> Self {
+        Self { binding, keys, anchor: None }
+    }
 }
 
 /// Keys a resolver found for one issuer before authentication began.
@@ -128,11 +142,11 @@ impl SignedStatement {
     pub fn issuer(&self, door: &Door<'_>, detached: Option<&[u8]>) -> Result<Issuer, Error> {
         let algorithm = self.algorithm()?;
         let payload = self.payload().or(detached).ok_or(Error::PayloadMissing)?;
-        let (binding, candidates) = self.candidates(algorithm, door)?;
+        let Candidates { binding, keys, anchor } = self.candidates(algorithm, door)?;
         let message = super::sig_structure(self.protected(), payload);
-        let key = verify_any(&candidates, algorithm, &message, self.signature())?;
+        let key = verify_any(&keys, algorithm, &message, self.signature())?;
         let name = self.header().claims.issuer.clone().unwrap_or_default();
-        Ok(Issuer { name, binding, key })
+        Ok(Issuer { name, binding, key, anchor })
     }
 
     /// The certificates that count. The unprotected header is not signed:
@@ -146,11 +160,7 @@ impl SignedStatement {
 
     /// The keys that may speak for the issuer, all of one kind of binding.
     /// A certificate always decides; a pinned name is never self-certified.
-    fn candidates(
-        &self,
-        algorithm: Algorithm,
-        door: &Door<'_>,
-    ) -> Result<(Binding, Vec<PublicKey>), Error> {
+    fn candidates(&self, algorithm: Algorithm, door: &Door<'_>) -> Result<Candidates, Error> {
         let Door { rules, log, trust, resolved, now } = *door;
         let header = self.header();
         let issuer = header.claims.issuer.as_deref().unwrap_or_default();
@@ -160,10 +170,13 @@ impl SignedStatement {
         let conflict = || Error::IdentifierConflict { issuer: issuer.to_owned() };
         let agrees = |key: &PublicKey| spelt.as_ref().is_none_or(|spelt| spelt == key);
         if self.has_chain(rules) {
-            let key = self.verified_chain(trust, issuer, now)?.leaf_key;
+            let VerifiedChain { leaf_key: key, anchor, .. } = self.verified_chain(door, issuer)?;
             let is_pinned = pinned.is_none_or(|keys| keys.contains(&key));
             return match is_pinned && agrees(&key) {
-                true => Ok((Binding::X5Chain, vec![key])),
+                true => Ok(Candidates {
+                    anchor: Some(anchor),
+                    ..Candidates::new(Binding::X5Chain, vec![key])
+                }),
                 false => Err(conflict()),
             };
         }
@@ -173,14 +186,18 @@ impl SignedStatement {
                 return Err(Error::IssuerUnknown { issuer: issuer.to_owned(), hint });
             }
             let keys: Vec<PublicKey> = keys.into_iter().filter(agrees).collect();
-            return if keys.is_empty() { Err(conflict()) } else { Ok((Binding::Pinned, keys)) };
+            return if keys.is_empty() {
+                Err(conflict())
+            } else {
+                Ok(Candidates::new(Binding::Pinned, keys))
+            };
         }
         if let Some(key) = spelt {
-            return Ok((Binding::DidKey, vec![key]));
+            return Ok(Candidates::new(Binding::DidKey, vec![key]));
         }
         let is_resolvable = issuer.starts_with("did:web:") || rules < RulesVersion::V2;
         if is_resolvable && !resolved.keys.is_empty() {
-            return Ok((Binding::DidWeb, resolved.keys.clone()));
+            return Ok(Candidates::new(Binding::DidWeb, resolved.keys.clone()));
         }
         if let Some(hint) = needs_proof(issuer, log).filter(|_| rules >= RulesVersion::V2) {
             return Err(Error::NameNeedsProof { issuer: issuer.to_owned(), hint });
@@ -190,7 +207,7 @@ impl SignedStatement {
             Err(Error::IssuerUnknown { issuer, .. }) if !header.chain.is_empty() => {
                 Err(Error::IssuerUnknown { issuer, hint: CHAIN_IGNORED })
             }
-            found => found.map(|key| (Binding::SelfCertified, vec![key])),
+            found => found.map(|key| Candidates::new(Binding::SelfCertified, vec![key])),
         }
     }
 
@@ -208,12 +225,7 @@ impl SignedStatement {
         }
     }
 
-    fn verified_chain(
-        &self,
-        trust: &TrustAnchors,
-        issuer: &str,
-        now: UnixSeconds,
-    ) -> Result<VerifiedChain, Error> {
+    fn verified_chain(&self, door: &Door<'_>, issuer: &str) -> Result<VerifiedChain, Error> {
         let header = self.header();
         let leaf = header.chain.first().ok_or(Error::ChainMissing)?;
         if let Some((algorithm, hash)) = &header.x5t
@@ -221,9 +233,9 @@ impl SignedStatement {
         {
             return Err(Error::X5tMismatch);
         }
-        let chain = trust.chains().validate(&header.chain, now).map_err(Error::Chain)?;
-        chain.check_identity(issuer).map_err(Error::Chain)?;
-        Ok(chain)
+        let (chains, unscoped) = (door.trust.chains(), door.rules.unscoped());
+        let found = chains.speaking_for(&header.chain, issuer, unscoped, door.now);
+        found.map(|(chain, _)| chain).map_err(Error::Chain)
     }
 
     /// The key the statement brings along: kid is the raw Ed25519 key, or

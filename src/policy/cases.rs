@@ -53,6 +53,8 @@ enum Expect {
 pub(super) struct Sketch {
     algorithm: Option<String>,
     binding: Option<String>,
+    /// The anchor of a statement that comes with a certificate.
+    anchor: Option<String>,
     issuer: Option<String>,
     subject: Option<String>,
     content_type: Option<String>,

@@ -101,6 +101,7 @@ table! {
     "algorithm" Shape::Words(ALGORITHMS), |c| {
         c.header().algorithm.and_then(Algorithm::from_cose).map(|a| Cow::Borrowed(a.name()))
     };
+    "anchor" Shape::Patterns, |c| text(&c.statement.issuer().anchor);
     "approver" Shape::Words(APPROVERS), |c| text(&c.summary().approver);
     "binding" Shape::Words(BINDINGS), |c| Some(c.statement.issuer().binding.name().into());
     "claim" Shape::Claims, |_| None;

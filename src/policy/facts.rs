@@ -21,7 +21,8 @@ pub struct Facts {
     pub record_id_other_content: bool,
     /// Whether every predecessor is logged; none if it names none.
     pub predecessors_known: Option<bool>,
-    /// How its events follow those of their session; none without a session.
+    /// How its events follow those its issuer has logged of their session;
+    /// none without a session.
     pub session: Option<Continuity>,
     /// Whether what may be used once was used; none if it has no such thing.
     pub nonce_used: Option<bool>,

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Facts;
+use crate::envelope::RulesVersion;
 use crate::profile::cra::trace::{Head, continuity};
 use crate::profile::{Record, Summary};
 
@@ -48,8 +49,9 @@ pub trait History {
     /// Whether there is a record with this id.
     fn knows(&self, record_id: &str) -> Result<bool, Self::Error>;
 
-    /// Where the event chain of a session ends.
-    fn session(&self, session: &str) -> Result<Option<Head>, Self::Error>;
+    /// Where the event chain of a session ends: of one issuer's, or of
+    /// whoever's, as it was once looked up.
+    fn session(&self, of: Option<&str>, session: &str) -> Result<Option<Head>, Self::Error>;
 
     /// Whether this issuer has used a nonce.
     fn has_nonce(&self, issuer: &str, nonce: &str) -> Result<bool, Self::Error>;
@@ -60,11 +62,14 @@ pub trait History {
 }
 
 impl Facts {
-    /// Looks everything up. A record that names nothing costs nothing.
+    /// Looks everything up. A record that names nothing costs nothing. A
+    /// session is its issuer's own since the second version of the rules;
+    /// before that whoever used its name went on with it.
     pub fn look_up<H: History>(
         issuer: &str,
         summary: &Summary,
         history: &H,
+        rules: RulesVersion,
     ) -> Result<Self, H::Error> {
         let mut facts = Self::default();
         if let Some(id) = &summary.record_id {
@@ -82,7 +87,8 @@ impl Facts {
             facts.predecessors_known = Some(all);
         }
         if let Some(span) = &summary.session {
-            facts.session = Some(continuity(history.session(&span.session)?.as_ref(), span));
+            let of = (rules >= RulesVersion::V2).then_some(issuer);
+            facts.session = Some(continuity(history.session(of, &span.session)?.as_ref(), span));
         }
         if let Some(nonce) = &summary.nonce {
             facts.nonce_used = Some(history.has_nonce(issuer, nonce)?);
@@ -103,7 +109,8 @@ impl Facts {
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     records: HashMap<String, Vec<Earlier>>,
-    sessions: HashMap<String, Head>,
+    /// By issuer and session, and by session alone.
+    sessions: HashMap<(Option<String>, String), Head>,
     nonces: HashSet<(String, String)>,
     /// Operator and issuer of every valid `supersedes`, by what it replaces.
     superseded: HashMap<String, Vec<(Option<String>, String)>>,
@@ -121,9 +128,11 @@ impl Memory {
             }
         }
         if let Some(span) = &summary.session {
-            let head = self.sessions.get(&span.session);
-            if let Some(head) = continuity(head, span).head_after(span) {
-                self.sessions.insert(span.session.clone(), head);
+            for of in [None, Some(issuer.to_owned())] {
+                let key = (of, span.session.clone());
+                if let Some(head) = continuity(self.sessions.get(&key), span).head_after(span) {
+                    self.sessions.insert(key, head);
+                }
             }
         }
         if let Some(nonce) = &summary.nonce {
@@ -149,8 +158,9 @@ impl History for Memory {
         Ok(self.records.contains_key(record_id))
     }
 
-    fn session(&self, session: &str) -> Result<Option<Head>, Self::Error> {
-        Ok(self.sessions.get(session).cloned())
+    fn session(&self, of: Option<&str>, session: &str) -> Result<Option<Head>, Self::Error> {
+        let key = (of.map(str::to_owned), session.to_owned());
+        Ok(self.sessions.get(&key).cloned())
     }
 
     fn has_nonce(&self, issuer: &str, nonce: &str) -> Result<bool, Self::Error> {

@@ -135,6 +135,7 @@ fn ours(case: &Case<'_>) -> serde_json::Value {
     let finding = |f: &crate::profile::Finding| json!({ "code": f.code, "severity": f.severity.name(), "at": f.at });
     json!({
         "binding": case.statement.issuer().binding.name(),
+        "anchor": case.statement.issuer().anchor,
         "profile": case.read.record.profile(),
         "findings": case.findings().map(finding).collect::<Vec<_>>(),
         "facts": {

@@ -4,6 +4,8 @@ use super::case::Case;
 use super::condition::Condition;
 use super::explain::RuleTrace;
 
+pub(super) use crate::wire::pattern::Pattern;
+
 /// A named list of conditions.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -35,29 +37,5 @@ impl Rule {
             refuses,
             conditions: self.conditions.iter().map(|c| c.trace(case)).collect(),
         }
-    }
-}
-
-/// Text in which `*` stands for any run of characters.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Pattern(pub(super) String);
-
-impl Pattern {
-    /// Whether the whole of `text` fits. Linear in both: after a `*` the
-    /// earliest fit of the next piece is as good as any later one.
-    pub(super) fn matches(&self, text: &str) -> bool {
-        let mut pieces = self.0.split('*');
-        let Some(rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
-            return false;
-        };
-        let Some(last) = pieces.next_back() else { return rest.is_empty() };
-        let mut rest = rest;
-        for piece in pieces {
-            match rest.split_once(piece) {
-                Some((_, after)) => rest = after,
-                None => return false,
-            }
-        }
-        rest.ends_with(last)
     }
 }

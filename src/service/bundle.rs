@@ -38,6 +38,16 @@ impl Service {
 
     /// The control statement of a kind that was in force at an index.
     fn control_before(&self, control: Control, index: LeafIndex) -> Result<Vec<u8>, Fault> {
+        let found = self.in_force_at(control, index)?;
+        self.transparent_at(found.ok_or(Error::StatementMissing { index })?)
+    }
+
+    /// Where the control statement stands that was in force at an index.
+    pub(super) fn in_force_at(
+        &self,
+        control: Control,
+        index: LeafIndex,
+    ) -> Result<Option<LeafIndex>, Fault> {
         let fields = vec![
             (Field::Issuer, self.identity.issuer.clone()),
             (Field::Subject, control.subject().to_owned()),
@@ -50,10 +60,10 @@ impl Service {
         for size in bounds.map(TreeSize::new) {
             let page = self.store.search(&query, size)?;
             if let Some(found) = page.found.first() {
-                return self.transparent_at(*found);
+                return Ok(Some(*found));
             }
         }
-        Err(Error::StatementMissing { index }.into())
+        Ok(None)
     }
 
     /// The records that the entry's chain leads back to, those it names as its
@@ -72,7 +82,11 @@ impl Service {
             found.extend(self.first_before(id, entry.index)?);
         }
         if let Some(span) = &own.session {
-            found.extend(self.session_before(span, entry.index)?);
+            // Its issuer's own; and whoever's, which is what the first
+            // version of the rules looked at.
+            let issuer = self.told(entry.index)?.issuer;
+            found.extend(self.session_before(span, Some(issuer), entry.index)?);
+            found.extend(self.session_before(span, None, entry.index)?);
         }
         found.into_iter().map(|index| self.transparent_at(index)).collect()
     }
@@ -93,8 +107,14 @@ impl Service {
 
     /// The statement that a batch goes on from or repeats; of a batch that
     /// does neither, the last one of its session.
-    fn session_before(&self, span: &Span, index: LeafIndex) -> Result<Option<LeafIndex>, Fault> {
-        let fields = vec![(Field::Session, span.session.clone())];
+    fn session_before(
+        &self,
+        span: &Span,
+        of: Option<String>,
+        index: LeafIndex,
+    ) -> Result<Option<LeafIndex>, Fault> {
+        let mut fields = vec![(Field::Session, span.session.clone())];
+        fields.extend(of.map(|issuer| (Field::Issuer, issuer)));
         let query = Query { fields, limit: SESSION_MAX, ..Query::default() };
         let found = self.store.search(&query, TreeSize::new(index.get()))?.found;
         for index in &found {

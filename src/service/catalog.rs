@@ -9,13 +9,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::telling::{entry_json, item_json, story_json};
-use super::{ControlError, Fault, Service};
-use crate::envelope::{SignedStatement, StatementId};
+use super::{ControlError, Fault, Service, ledger};
+use crate::envelope::{Door, Issuer, Resolved, RulesVersion, SignedStatement, StatementId};
 use crate::log::LeafIndex;
-use crate::profile;
 use crate::profile::capsule::OPEN;
+use crate::profile::{self, Control};
 use crate::store::{self, DataDir, Field, Page, Query, Store, Stored};
 use crate::story::{self, Story};
+use crate::trust::TrustAnchors;
 use crate::wire::cbor::Value as Cbor;
 use crate::wire::digest::Digest;
 use crate::wire::text;
@@ -58,8 +59,13 @@ impl Service {
                 "check": f.check, "gating": f.gating,
             })
         };
+        let issuer = self.issuer_at(index, &logged)?;
         let mut object = listed(index, &logged);
         if let Some(fields) = object.as_object_mut() {
+            let binding = issuer.as_ref().map(|issuer| issuer.binding.name());
+            let anchor = issuer.as_ref().and_then(|issuer| issuer.anchor.as_deref());
+            fields.extend(binding.map(|binding| ("binding".to_owned(), json!(binding))));
+            fields.extend(anchor.map(|anchor| ("anchor".to_owned(), json!(anchor))));
             fields.insert("findings".to_owned(), findings.iter().map(finding).collect());
             fields.insert("tree_size".to_owned(), json!(self.head().size.get()));
             fields.insert("note".to_owned(), json!(NOT_PROOF));
@@ -170,6 +176,39 @@ impl Service {
         Ok((found.into_values().collect(), false))
     }
 
+    /// Who signed an entry and how they were known, by the rules and the trust
+    /// in force at its turn; none where that cannot be made out.
+    pub(super) fn issuer_at(
+        &self,
+        index: LeafIndex,
+        (stored, statement): &(Stored, SignedStatement),
+    ) -> Result<Option<Issuer>, Fault> {
+        let own = self.identity.issuer.as_str();
+        let (rules, trust) = if statement.header().claims.issuer.as_deref() == Some(own) {
+            let keys = self.shared.keys.load();
+            (RulesVersion::CURRENT, TrustAnchors::default().with_issuer(own, &keys))
+        } else {
+            let of = |control| -> Result<Option<SignedStatement>, Fault> {
+                let found = self.in_force_at(control, index)?;
+                found.map(|at| Ok(self.logged(at)?.1)).transpose()
+            };
+            let (Some(policy), Some(trust)) = (of(Control::Policy)?, of(Control::Trust)?) else {
+                return Ok(None);
+            };
+            let text = String::from_utf8_lossy(trust.payload().unwrap_or_default());
+            let rules = RulesVersion::of_policy(policy.header());
+            match (rules, TrustAnchors::parse_any(&text)) {
+                (Ok(rules), Ok(trust)) => (rules, trust),
+                _ => return Ok(None),
+            }
+        };
+        let resolved = Resolved::default();
+        let (log, now) = (Some(own), stored.time);
+        let door = Door { rules, log, trust: &trust, resolved: &resolved, now };
+        let authentic = ledger::authenticate(statement, stored, &door);
+        Ok(authentic.ok().map(|authentic| authentic.issuer().clone()))
+    }
+
     /// The facts of the statement at an index.
     pub(super) fn told(&self, index: LeafIndex) -> Result<story::Entry, Fault> {
         Ok(facts_of(index, &self.logged(index)?))
@@ -230,7 +269,8 @@ fn connected(entry: &story::Entry) -> Vec<Question> {
         questions.push((Field::RecordId, id.clone(), None));
     }
     if let Some(span) = &entry.summary.session {
-        questions.push((Field::Session, span.session.clone(), None));
+        let own = store::own(&entry.issuer, &span.session);
+        questions.push((Field::IssuerSession, own, None));
     }
     // A reference leads to what it names, under whatever kind of name, and
     // what is named leads back to those who refer to it.

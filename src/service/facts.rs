@@ -13,5 +13,5 @@ use crate::store::{DataDir, Store};
 /// the log open.
 pub fn facts(path: &Path, statement: &Authentic, read: &Read) -> Result<Facts, ControlError> {
     let (store, _, _) = Store::open(DataDir::open(path)?)?;
-    Ok(store.facts(&statement.issuer().name, &read.summary, &statement.id())?)
+    Ok(store.facts(&statement.issuer().name, &read.summary, &statement.id(), statement.rules())?)
 }

@@ -9,6 +9,7 @@ use crate::policy::{Decision, Facts, Memory, Policy};
 use crate::profile::{self, Control, Read, Resumption, Succession};
 use crate::store::Stored;
 use crate::trust::TrustAnchors;
+use crate::trust::x509::Scope;
 use crate::wire::cbor::{self, Value};
 
 /// What is wrong with one statement: a stable word and a sentence.
@@ -93,6 +94,28 @@ impl Ledger {
         }
     }
 
+    /// The anchor that vouched for the issuer of a statement, and the scope
+    /// of just this name; none without a certificate, and for names that
+    /// would be patterns or cannot be written in a scope.
+    pub(super) fn vouched_for(
+        &self,
+        statement: &SignedStatement,
+        stored: &Stored,
+    ) -> Option<(String, Scope)> {
+        let header = statement.header();
+        if header.x5t.is_none() && header.chain.is_empty() && stored.collateral == NO_COLLATERAL {
+            return None;
+        }
+        let authentic = self.look(statement, stored).authentic.ok()?;
+        let (issuer, header) = (authentic.issuer(), authentic.statement().header());
+        let anchor = issuer.anchor.clone()?;
+        let unscoped = authentic.rules().unscoped();
+        let chains = self.trust.chains();
+        let found = chains.speaking_for(&header.chain, &issuer.name, unscoped, stored.time);
+        let scope = found.ok()?.1.scope();
+        (scope.mistake().is_none() && !scope.has_patterns()).then_some((anchor, scope))
+    }
+
     /// Where the last control statement of a kind stands.
     pub(super) fn last(&self, control: Control) -> Option<LeafIndex> {
         let place = Control::ALL.iter().position(|kind| *kind == control)?;
@@ -110,7 +133,8 @@ impl Ledger {
     pub(super) fn admit(&mut self, statement: &SignedStatement, seen: Seen) -> Result<(), Wrong> {
         let Seen { read, authentic } = seen;
         let issuer = statement.header().claims.issuer.as_deref().unwrap_or_default();
-        let Ok(facts) = Facts::look_up(issuer, &read.summary, &self.memory);
+        let rules = self.version.unwrap_or(RulesVersion::CURRENT);
+        let Ok(facts) = Facts::look_up(issuer, &read.summary, &self.memory, rules);
         self.memory.hear(issuer, &read.record, &read.summary);
         let authentic = authentic?;
         let policy = self.instead.as_ref().or(self.policy.as_ref());
@@ -147,7 +171,8 @@ impl Ledger {
                 version.map_err(|e| (e.code(), e.to_string()))?;
             }
             Control::Trust => {
-                self.trust = TrustAnchors::parse(&text()).map_err(|e| (e.code(), e.to_string()))?;
+                self.trust =
+                    TrustAnchors::parse_any(&text()).map_err(|e| (e.code(), e.to_string()))?;
             }
             Control::Succession => self.succeed(authentic.payload())?,
             Control::Resumption => {
@@ -161,8 +186,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Authenticates a logged statement with what was kept beside it, by the
-    /// rules and at the time of its registration.
+    /// Authenticates a logged statement as its log did.
     fn authenticate(
         &self,
         statement: &SignedStatement,
@@ -171,23 +195,10 @@ impl Ledger {
         version: Option<RulesVersion>,
     ) -> Result<Authentic, Wrong> {
         let rules = version.ok_or(("rules-version-unknown", UNKNOWN_RULES.to_owned()))?;
-        let collateral = Value::read(&stored.collateral).map_err(|e| (e.code(), e.to_string()))?;
-        let key = collateral.get(2).and_then(Value::bytes);
-        let key = key.map(PublicKey::from_cose_key).transpose();
-        let keys = key.map_err(|e| (e.code(), e.to_string()))?.into_iter().collect();
-        let statement = match collateral.get(1) {
-            None => statement.clone(),
-            Some(certificates) => with_chain(statement, certificates)?,
-        };
-        let (log, resolved, now) = (Some(self.issuer.as_str()), &Resolved { keys }, stored.time);
-        let authentic = statement
-            .authenticate(&Door { rules, log, trust, resolved, now })
-            .map_err(|e| (e.code(), e.to_string()))?;
-        if authentic.collateral() != stored.collateral {
-            let detail = "what is kept beside the statement is not what authentication needed";
-            return Err(("collateral-differs", detail.to_owned()));
-        }
-        Ok(authentic)
+        let resolved = Resolved::default();
+        let log = Some(self.issuer.as_str());
+        let door = Door { rules, log, trust, resolved: &resolved, now: stored.time };
+        authenticate(statement, stored, &door)
     }
 
     /// The old key has signed; the new one must agree, and be the one the
@@ -207,6 +218,8 @@ impl Ledger {
     }
 }
 
+/// An empty map: authentication needed nothing besides the statement.
+const NO_COLLATERAL: &[u8] = &[0xa0];
 const NO_POLICY: &str = "no policy was in force yet";
 const UNKNOWN_RULES: &str =
     "the log works by rules here that this program does not know; use a newer one";
@@ -216,6 +229,32 @@ fn control_of(statement: &SignedStatement) -> Option<Control> {
         Some(crate::envelope::ContentType::Media(name)) => Control::from_content_type(name),
         _ => None,
     }
+}
+
+/// Authenticates a logged statement with what was kept beside it, by the
+/// rules, trust and time of its registration, which are at this door.
+pub(super) fn authenticate(
+    statement: &SignedStatement,
+    stored: &Stored,
+    door: &Door<'_>,
+) -> Result<Authentic, Wrong> {
+    let collateral = Value::read(&stored.collateral).map_err(|e| (e.code(), e.to_string()))?;
+    let key = collateral.get(2).and_then(Value::bytes);
+    let key = key.map(PublicKey::from_cose_key).transpose();
+    let keys = key.map_err(|e| (e.code(), e.to_string()))?.into_iter().collect();
+    let statement = match collateral.get(1) {
+        None => statement.clone(),
+        Some(certificates) => with_chain(statement, certificates)?,
+    };
+    let resolved = &Resolved { keys };
+    let authentic = statement
+        .authenticate(&Door { resolved, ..*door })
+        .map_err(|e| (e.code(), e.to_string()))?;
+    if authentic.collateral() != stored.collateral {
+        let detail = "what is kept beside the statement is not what authentication needed";
+        return Err(("collateral-differs", detail.to_owned()));
+    }
+    Ok(authentic)
 }
 
 /// Puts certificates that stood in the unprotected map back there.

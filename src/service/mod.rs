@@ -6,6 +6,7 @@
 //! runs it at its own pace. Everything a reader needs comes from the last
 //! `Snapshot`, so reads never wait for the writer.
 
+mod anchors;
 mod backup;
 mod bundle;
 mod catalog;
@@ -53,6 +54,7 @@ use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 use held::Held;
 
+pub use anchors::anchors_used;
 pub use backup::backup;
 pub use catalog::{NOT_PROOF, reindex};
 pub use clock::now;

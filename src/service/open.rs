@@ -157,6 +157,10 @@ const FIRST_TRUST: &str = "\
 # name = \"Example root\"
 # certificate = \"\"\"-----BEGIN CERTIFICATE----- ...\"\"\"
 # eku = \"1.3.6.1.5.5.7.3.3\"                # optional, demanded of the leaf
+# spiffe = [\"prod.example\"]               # whom it may speak for: trust domains,
+# dns = [\"*.agents.example\"]              # hosts, * for one label or more,
+# uri = [\"urn:example:agent:*\"]           # URIs; one of these is needed,
+# did_x509 = true                          # or this, for did:x509 names
 ";
 
 impl Writer {
@@ -287,7 +291,7 @@ fn rules_in_force(store: &Store) -> Result<Rules, control::Error> {
             .map_err(control::Error::Rules)?,
         policy: Policy::parse(&text(&policy_statement))?,
         policy_entry: (policy_index, StatementId::of(&policy_statement)),
-        trust: TrustAnchors::parse(&trust_text)?,
+        trust: TrustAnchors::parse_any(&trust_text)?,
         trust_text,
     })
 }

@@ -290,7 +290,8 @@ impl Thread {
             }
             may_differ |= recent.may_tell(&term, *size);
         }
-        Ok(may_differ && store.facts(issuer, summary, &statement.id())? != *facts)
+        Ok(may_differ
+            && store.facts(issuer, summary, &statement.id(), statement.rules())? != *facts)
     }
 }
 

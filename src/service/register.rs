@@ -253,10 +253,10 @@ impl Service {
         candidate: Candidate,
         waited: &mut Option<Waited>,
     ) -> Result<Decided, Rejected> {
-        let issuer = &candidate.authentic.issuer().name;
-        let facts = self.store.facts(issuer, &candidate.read.summary, &candidate.authentic.id());
-        let facts = facts.map_err(Fault::from)?;
         let Candidate { rules, authentic, read, .. } = &candidate;
+        let issuer = &authentic.issuer().name;
+        let facts = self.store.facts(issuer, &read.summary, &authentic.id(), authentic.rules());
+        let facts = facts.map_err(Fault::from)?;
         let candidate = match rules.policy.may_wait(authentic, read, &facts) {
             None => candidate,
             Some(pending) => match self.hold(candidate, pending, waited) {
@@ -267,7 +267,9 @@ impl Service {
         let Candidate { rules, authentic, size, read, terms } = candidate;
         let terms = match (&read.summary.session, facts.session) {
             (Some(span), Some(how)) => match how.head_after(span) {
-                Some(head) => terms.ending(&span.session, &head),
+                Some(head) => {
+                    terms.ending(Term::session(&authentic.issuer().name, &span.session), &head)
+                }
                 None => terms,
             },
             _ => terms,

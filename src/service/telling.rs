@@ -110,6 +110,7 @@ pub(super) fn story_json(story: &Story) -> Value {
     let session = |told: &story::Session| {
         json!({
             "session": told.session,
+            "issuer": told.issuer,
             "statements": told.statements,
             "last": told.head.as_ref().map(|head| head.last),
             "head": told.head.as_ref().map(|head| &head.hash),

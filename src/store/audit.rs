@@ -9,7 +9,7 @@ mod tests;
 
 use std::collections::HashMap;
 
-use super::index::{Field, Term, Terms, statements_in};
+use super::index::{Term, Terms, statements_in};
 use super::{Error, Store, Stored, index};
 use crate::log::LeafIndex;
 use crate::profile::cra::trace::{Head, continuity};
@@ -18,10 +18,11 @@ use crate::wire::time::UnixSeconds;
 /// A walk under way.
 #[derive(Default)]
 pub struct IndexAudit {
-    ends: HashMap<String, Head>,
+    ends: HashMap<Term, Head>,
     time: Option<UnixSeconds>,
     seconds: u64,
     pairs: u64,
+    is_of_earlier: Option<bool>,
 }
 
 impl IndexAudit {
@@ -33,7 +34,10 @@ impl IndexAudit {
         stored: &Stored,
     ) -> Result<Vec<&'static str>, Error> {
         let mut lacks = Vec::new();
-        let (terms, span) = Terms::of_canonical(&stored.canonical);
+        if self.is_of_earlier(store)? {
+            return Ok(lacks);
+        }
+        let (terms, session) = Terms::of_canonical(&stored.canonical);
         for term in terms.iter() {
             self.pairs += 1;
             if !store.engine.has_term(term, index.get())? {
@@ -49,25 +53,35 @@ impl IndexAudit {
                 lacks.push("it cannot be found by its time");
             }
         }
-        if let Some(span) = span
-            && let Some(end) = continuity(self.ends.get(&span.session), &span).head_after(&span)
+        if let Some((session, span)) = session
+            && let Some(end) = continuity(self.ends.get(&session), &span).head_after(&span)
         {
-            self.ends.insert(span.session, end);
+            self.ends.insert(session, end);
         }
         Ok(lacks)
     }
 
+    /// An index that an earlier program made has other rows.
+    fn is_of_earlier(&mut self, store: &Store) -> Result<bool, Error> {
+        let known = match self.is_of_earlier {
+            Some(known) => known,
+            None => store.engine.index_is_of_earlier()?,
+        };
+        self.is_of_earlier = Some(known);
+        Ok(known)
+    }
+
     /// What is in the index that no statement accounts for.
-    pub fn finish(self, store: &Store) -> Result<Vec<String>, Error> {
+    pub fn finish(mut self, store: &Store) -> Result<Vec<String>, Error> {
         let mut wrong = Vec::new();
+        if self.is_of_earlier(store)? {
+            return Ok(wrong);
+        }
         if !store.engine.index_is_current()? {
             wrong.push("it has no marker of this version; the next start makes it again".into());
             return Ok(wrong);
         }
-        let ends = self.ends.iter().map(|(session, end)| {
-            let term = Term::new(Field::Session, session);
-            (term.alone(), Terms::end_value(end))
-        });
+        let ends = self.ends.iter().map(|(session, end)| (session.alone(), Terms::end_value(end)));
         let mut ends: HashMap<Vec<u8>, Vec<u8>> = ends.collect();
         let (mut pairs, mut seconds) = (0_u64, 0_u64);
         for row in store.engine.index_rows() {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use quick_cache::sync::Cache;
 
-use super::index::{self, Field, GROUP_MAX, Group, Term, statements_in};
+use super::index::{self, GROUP_MAX, Group, Term, statements_in};
 use super::{Commit, Counts, Error, HeadRecord, Stored, contain};
 use crate::envelope::StatementId;
 use crate::key::{self, PublicKey};
@@ -189,6 +189,13 @@ impl Engine {
         Ok(marker.is_some_and(|version| *version == [index::VERSION]))
     }
 
+    /// Whether an earlier program made the index: the next start makes it
+    /// again, and until then it is neither used nor damaged.
+    pub(super) fn index_is_of_earlier(&self) -> Result<bool, Error> {
+        let marker = self.index.get(index::MARKER)?;
+        Ok(marker.is_some_and(|version| matches!(*version, [one] if index::EARLIER.contains(&one))))
+    }
+
     /// Says that the index is complete. From here every commit keeps it so.
     pub(super) fn mark_index(&self) -> Result<(), Error> {
         self.index.insert(index::MARKER, [index::VERSION])?;
@@ -260,9 +267,8 @@ impl Engine {
     }
 
     /// Where a session ends.
-    pub(super) fn session_end(&self, session: &str) -> Result<Option<Head>, Error> {
-        let term = Term::new(Field::Session, session);
-        let Some(end) = self.index.get(term.alone())? else { return Ok(None) };
+    pub(super) fn session_end(&self, session: &Term) -> Result<Option<Head>, Error> {
+        let Some(end) = self.index.get(session.alone())? else { return Ok(None) };
         let read = || {
             let (last, hash) = end.split_first_chunk::<8>()?;
             let hash = std::str::from_utf8(hash).ok()?.to_owned();

@@ -13,7 +13,7 @@
 //! | term that is asked for                             | the first         |
 //! |                                                    | statement that    |
 //! |                                                    | has it, u64       |
-//! | term of a session                                  | where it ends     |
+//! | term of an issuer's session                        | where it ends     |
 //!
 //! A term is field ‖ value ‖ 0x00, in the last two rows with the high bit of the
 //! field set; numbers are big-endian. A commit is a group, so what a thousand
@@ -30,7 +30,9 @@ use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
 /// Changes whenever the same statement would give other rows.
-pub(super) const VERSION: u8 = 3;
+pub(super) const VERSION: u8 = 4;
+/// Those of earlier programs. Each differs from `VERSION` in more than a bit.
+pub(super) const EARLIER: [u8; 2] = [2, 3];
 /// Where the version stands: no field has this number.
 pub(super) const MARKER: [u8; 1] = [0];
 /// Longer values are kept as digests. Hex digests of 64 fit as they are.
@@ -80,6 +82,8 @@ pub enum Field {
     Session,
     /// Issuer and what he may use once.
     Nonce,
+    /// Issuer and session: a session is its issuer's own.
+    IssuerSession,
 }
 
 impl Field {
@@ -121,6 +125,7 @@ impl Field {
             Self::EffectMode => "effect_mode",
             Self::Session => "session",
             Self::Nonce => "nonce",
+            Self::IssuerSession => "issuer_session",
         }
     }
 
@@ -144,6 +149,7 @@ impl Field {
             Self::EffectMode => 16,
             Self::Session => 17,
             Self::Nonce => 18,
+            Self::IssuerSession => 19,
         }
     }
 }
@@ -169,8 +175,13 @@ impl Term {
 
     /// The term of a nonce. An issuer's nonces are no other issuer's.
     pub fn nonce(issuer: &str, nonce: &str) -> Self {
-        let issuer = Digest::of(issuer.as_bytes());
-        Self::new(Field::Nonce, &format!("{issuer} {nonce}"))
+        Self::new(Field::Nonce, &own(issuer, nonce))
+    }
+
+    /// The term of a session. An issuer's sessions are no other issuer's,
+    /// whatever they are called.
+    pub fn session(issuer: &str, session: &str) -> Self {
+        Self::new(Field::IssuerSession, &own(issuer, session))
     }
 
     /// The term of a time; they sort as the times do.
@@ -227,6 +238,11 @@ impl Term {
     }
 }
 
+/// The value of a field whose names are the issuer's own.
+pub fn own(issuer: &str, name: &str) -> String {
+    format!("{} {name}", Digest::of(issuer.as_bytes()))
+}
+
 /// What a statement will be found by.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Terms {
@@ -264,12 +280,13 @@ impl Terms {
         all.extend(summary.predecessors.iter().map(|id| Term::new(Field::ParentId, id)));
         let issuer = claims.issuer.as_deref().unwrap_or_default();
         all.extend(summary.nonce.iter().map(|nonce| Term::nonce(issuer, nonce)));
+        all.extend(summary.session.iter().map(|span| Term::session(issuer, &span.session)));
         Self { all, session: None }
     }
 
-    /// Says where the session ends once the statement is logged.
-    pub fn ending(mut self, session: &str, head: &Head) -> Self {
-        self.session = Some((Term::new(Field::Session, session), Self::end_value(head)));
+    /// Says where a session ends once the statement is logged.
+    pub fn ending(mut self, session: Term, head: &Head) -> Self {
+        self.session = Some((session, Self::end_value(head)));
         self
     }
 
@@ -278,20 +295,24 @@ impl Terms {
         [head.last.to_be_bytes().as_slice(), head.hash.as_bytes()].concat()
     }
 
-    /// Of a statement as it lies in the log, and the events it holds.
-    pub(super) fn of_canonical(canonical: &[u8]) -> (Self, Option<Span>) {
+    /// Of a statement as it lies in the log, and the events it holds with the
+    /// term of their session.
+    pub(super) fn of_canonical(canonical: &[u8]) -> (Self, Option<(Term, Span)>) {
         // What cannot be read cannot be found; `fsck` says why.
         let Ok(statement) = SignedStatement::parse_any_size(canonical.to_vec()) else {
             return (Self::default(), None);
         };
         let header = statement.header();
         let read = profile::read_payload(header, statement.payload().unwrap_or_default());
-        (Self::of(header, &read), read.summary.session)
+        let issuer = header.claims.issuer.as_deref().unwrap_or_default();
+        let session = read.summary.session.clone();
+        let session = session.map(|span| (Term::session(issuer, &span.session), span));
+        (Self::of(header, &read), session)
     }
 
     /// Those by which it changes what the log says about other records.
     pub fn telling(&self) -> impl Iterator<Item = &Term> {
-        self.all.iter().filter(|term| term.is_asked_for() || term.is_of(Field::Session))
+        self.all.iter().filter(|term| term.is_asked_for() || term.is_of(Field::IssuerSession))
     }
 
     /// One by one.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::index::{Field, Group, Term, Terms};
 use super::{Error, Store};
-use crate::envelope::{SignedStatement, StatementId};
+use crate::envelope::{RulesVersion, SignedStatement, StatementId};
 use crate::log::{LeafIndex, TreeSize};
 use crate::policy::{Earlier, Facts, History, RECORDS_MAX, SUPERSEDES_MAX};
 use crate::profile::cra::trace::{Head, continuity};
@@ -166,8 +166,14 @@ impl Store {
 
     /// What the log says about a statement that is not in it yet, or that
     /// stands in it: then what the log before it says.
-    pub fn facts(&self, issuer: &str, summary: &Summary, id: &StatementId) -> Result<Facts, Error> {
-        let before = |bound| Facts::look_up(issuer, summary, &Before { store: self, bound });
+    pub fn facts(
+        &self,
+        issuer: &str,
+        summary: &Summary,
+        id: &StatementId,
+        rules: RulesVersion,
+    ) -> Result<Facts, Error> {
+        let before = |bound| Facts::look_up(issuer, summary, &Before { store: self, bound }, rules);
         let facts = before(u64::MAX)?;
         // A record that is logged is known by its own id: most need no second
         // look.
@@ -202,18 +208,18 @@ impl Store {
 
     /// What a logged statement is found by. `ends` are those of sessions that
     /// statements of the same group have moved.
-    fn reread(&self, canonical: &[u8], ends: &mut HashMap<String, Head>) -> Result<Terms, Error> {
-        let (terms, span) = Terms::of_canonical(canonical);
-        let Some(span) = span else { return Ok(terms) };
-        let end = match ends.get(&span.session) {
+    fn reread(&self, canonical: &[u8], ends: &mut HashMap<Term, Head>) -> Result<Terms, Error> {
+        let (terms, session) = Terms::of_canonical(canonical);
+        let Some((session, span)) = session else { return Ok(terms) };
+        let end = match ends.get(&session) {
             Some(end) => Some(end.clone()),
-            None => self.engine.session_end(&span.session)?,
+            None => self.engine.session_end(&session)?,
         };
         let Some(end) = continuity(end.as_ref(), &span).head_after(&span) else {
             return Ok(terms);
         };
-        let terms = terms.ending(&span.session, &end);
-        ends.insert(span.session, end);
+        let terms = terms.ending(session.clone(), &end);
+        ends.insert(session, end);
         Ok(terms)
     }
 
@@ -226,7 +232,7 @@ impl Store {
 /// The terms under which a statement could change another's facts.
 pub fn fact_terms<'a>(issuer: &'a str, summary: &'a Summary) -> impl Iterator<Item = Term> + 'a {
     let before = summary.predecessors.iter().map(|id| Term::new(Field::RecordId, id));
-    let session = summary.session.iter().map(|span| Term::new(Field::Session, &span.session));
+    let session = summary.session.iter().map(|span| Term::session(issuer, &span.session));
     let nonce = summary.nonce.iter().map(|nonce| Term::nonce(issuer, nonce));
     let own = summary.record_id.iter().map(|id| Term::new(Field::RecordId, id));
     let parent = summary.parent.iter().flat_map(|parent| {
@@ -285,17 +291,21 @@ impl History for Before<'_> {
         self.has_any(&term)
     }
 
-    fn session(&self, session: &str) -> Result<Option<Head>, Error> {
-        if self.bound == u64::MAX {
-            return self.store.engine.session_end(session);
+    fn session(&self, of: Option<&str>, session: &str) -> Result<Option<Head>, Error> {
+        let term = match of {
+            Some(issuer) => Term::session(issuer, session),
+            None => Term::new(Field::Session, session),
+        };
+        if self.bound == u64::MAX && of.is_some() {
+            return self.store.engine.session_end(&term);
         }
-        // Of the past only the statements themselves tell.
-        let term = Term::new(Field::Session, session);
+        // Of the past, and of sessions that are nobody's own, only the
+        // statements themselves tell.
         let mut end = None;
         for index in self.store.engine.with_term(&term, self.bound, usize::MAX)? {
             let index = LeafIndex::new(index);
             let stored = self.store.statement(index)?.ok_or(Error::StatementMissing { index })?;
-            let Some(span) = Terms::of_canonical(&stored.canonical).1 else { continue };
+            let Some((_, span)) = Terms::of_canonical(&stored.canonical).1 else { continue };
             end = continuity(end.as_ref(), &span).head_after(&span).or(end);
         }
         Ok(end)

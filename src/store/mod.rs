@@ -34,7 +34,7 @@ pub use engine::Engine;
 pub use error::Error;
 pub use guard::Guard;
 pub use head::HeadRecord;
-pub use index::{Field, Term, Terms};
+pub use index::{Field, Term, Terms, own};
 pub use lookup::{Page, Query, fact_terms};
 
 /// An open log: the engine, and the head it was left at.

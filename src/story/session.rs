@@ -9,8 +9,10 @@ use crate::profile::cra::trace::{Continuity, Head, continuity};
 /// The logged part of one session's event chain.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Session {
-    /// Its name.
+    /// Its name, which is its issuer's own.
     pub session: String,
+    /// Who signed its events.
+    pub issuer: String,
     /// The statements that hold its events, in log order.
     pub statements: Vec<u64>,
     /// Where the chain ends; none if it never began.
@@ -19,13 +21,16 @@ pub struct Session {
     pub is_gap_free: bool,
 }
 
-/// Follows every session through the records, which are in log order.
+/// Follows every session through the records, which are in log order. What
+/// another issuer logs under the same name is another session.
 pub(super) fn follow(records: &[Entry], oddities: &mut Vec<Oddity>) -> Vec<Session> {
-    let mut sessions: BTreeMap<&str, Session> = BTreeMap::new();
+    let mut sessions: BTreeMap<(&str, &str), Session> = BTreeMap::new();
     for record in records {
         let Some(span) = &record.summary.session else { continue };
-        let session = sessions.entry(&span.session).or_insert_with(|| Session {
+        let key = (span.session.as_str(), record.issuer.as_str());
+        let session = sessions.entry(key).or_insert_with(|| Session {
             session: span.session.clone(),
+            issuer: record.issuer.clone(),
             statements: Vec::new(),
             head: None,
             is_gap_free: true,

@@ -227,3 +227,33 @@ fn an_expiry_is_counted_from_the_records_own_clock() {
     assert_eq!(waiting.expires_at(), Some(UnixSeconds::new(160)));
     assert_eq!(entry(0, "a", "deferred").expires_at(), None);
 }
+
+#[test]
+fn sessions_of_two_issuers_are_two() {
+    use crate::profile::Span;
+    let batch =
+        |index: u64, issuer: &str, (first, last): (u64, u64), previous: &str, head: &str| {
+            with(entry(index, &index.to_string(), "executed"), |e| {
+                e.issuer = issuer.to_owned();
+                e.summary.session = Some(Span {
+                    session: "s".to_owned(),
+                    first,
+                    last,
+                    previous: previous.to_owned(),
+                    head: head.to_owned(),
+                });
+            })
+        };
+    let genesis = crate::profile::cra::trace::GENESIS;
+    let story = Story::tell(vec![
+        batch(0, "stranger", (0, 1), genesis, "x"),
+        batch(1, AGENT, (0, 1), genesis, "a"),
+        batch(2, AGENT, (2, 3), "a", "b"),
+        batch(3, "stranger", (4, 5), "b", "y"),
+    ]);
+    let told = story.sessions.iter();
+    let told: Vec<_> =
+        told.map(|s| (s.issuer.as_str(), &s.statements[..], s.is_gap_free)).collect();
+    assert_eq!(told, [(AGENT, &[1, 2][..], true), ("stranger", &[0, 3][..], false)]);
+    assert_eq!(codes(&story), [(3, "session_gap")]);
+}

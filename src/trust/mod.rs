@@ -14,6 +14,8 @@ pub mod edit;
 
 pub mod x509;
 
+mod upgrade;
+
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +26,8 @@ use serde::Deserialize;
 use crate::key::{self, PublicKey};
 use crate::wire::text::toml_mistake;
 use crate::wire::time::UnixSeconds;
+
+pub use upgrade::{Upgraded, upgrade};
 
 /// Everything a trust file says, ready for use.
 #[derive(Clone, Debug)]
@@ -60,8 +64,19 @@ impl Default for TrustAnchors {
 }
 
 impl TrustAnchors {
-    /// Reads a trust file.
+    /// Reads a trust file that is to be put in force. Every anchor says whom
+    /// it may speak for.
     pub fn parse(text: &str) -> Result<Self, Error> {
+        let trust = Self::parse_any(text)?;
+        match trust.unscoped() {
+            none if none.is_empty() => Ok(trust),
+            names => Err(Error::Unscoped { names }),
+        }
+    }
+
+    /// Reads a trust file that was in force at some time. Its anchors may
+    /// lack a scope; what they spoke for then is for the caller to know.
+    pub fn parse_any(text: &str) -> Result<Self, Error> {
         let file: File =
             toml::from_str(text).map_err(|e| Error::NotToml { detail: toml_mistake(&e, text) })?;
         let mut trust = Self::default();
@@ -75,9 +90,10 @@ impl TrustAnchors {
             }
         }
         for anchor in file.anchor {
+            let scope = anchor.scope();
             trust
                 .chains
-                .add(&anchor.name, &anchor.certificate, anchor.eku.as_deref())
+                .add(&anchor.name, &anchor.certificate, anchor.eku.as_deref(), scope)
                 .map_err(|source| Error::Anchor { name: anchor.name, source })?;
         }
         for log in file.log {
@@ -138,6 +154,14 @@ impl TrustAnchors {
             .collect();
         keys.sort_by_key(|key| kid != Some(key.id().as_bytes()));
         Some(keys)
+    }
+
+    /// Names of the anchors that do not say whom they may speak for.
+    pub fn unscoped(&self) -> Vec<String> {
+        let unscoped = self.chains.anchors().filter(|(_, scope)| scope.is_none());
+        let mut names: Vec<String> = unscoped.map(|(name, _)| name.to_owned()).collect();
+        names.dedup();
+        names
     }
 
     /// The certificate anchors.
@@ -204,6 +228,21 @@ struct AnchorEntry {
     name: String,
     certificate: String,
     eku: Option<String>,
+    spiffe: Option<Vec<String>>,
+    dns: Option<Vec<String>>,
+    uri: Option<Vec<String>>,
+    did_x509: Option<bool>,
+}
+
+impl AnchorEntry {
+    /// What it says it may speak for, if it says anything about that.
+    fn scope(&self) -> Option<x509::Scope> {
+        let lists = [&self.spiffe, &self.dns, &self.uri];
+        let is_said = self.did_x509.is_some() || lists.iter().any(|list| list.is_some());
+        let [spiffe, dns, uri] = lists.map(|list| list.clone().unwrap_or_default());
+        let did_x509 = self.did_x509.unwrap_or_default();
+        is_said.then_some(x509::Scope { spiffe, dns, uri, did_x509 })
+    }
 }
 
 #[derive(Deserialize)]
@@ -234,6 +273,13 @@ pub enum Error {
     /// A validity bound that is not a full date and time.
     #[error("{found} of {name} must be a date and time with offset")]
     Time { name: String, found: String },
+    /// Anchors that do not say whom they may speak for.
+    #[error(
+        "the trust file does not say whom anchor {} may speak for: \
+         `capstan trust upgrade FILE` adds it",
+        names.join(", anchor ")
+    )]
+    Unscoped { names: Vec<String> },
 }
 
 impl Error {
@@ -244,6 +290,7 @@ impl Error {
             Self::Key { .. } => "trust-key",
             Self::NotToml { .. } => "trust-not-toml",
             Self::Time { .. } => "trust-time",
+            Self::Unscoped { .. } => "trust-anchor-unscoped",
         }
     }
 }

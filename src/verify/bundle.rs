@@ -224,7 +224,7 @@ fn decided(
         Ok(policy) => policy,
         Err(e) => return no(e.code(), format!("the policy entry: {e}")),
     };
-    let trust = match TrustAnchors::parse(&text(trust)) {
+    let trust = match TrustAnchors::parse_any(&text(trust)) {
         Ok(trust) => trust,
         Err(e) => return no(e.code(), format!("the trust entry: {e}")),
     };
@@ -244,7 +244,7 @@ fn decided(
     };
     let read = profile::read(&authentic);
     let issuer = &authentic.issuer().name;
-    let Ok(facts) = Facts::look_up(issuer, &read.summary, &remember(earlier));
+    let Ok(facts) = Facts::look_up(issuer, &read.summary, &remember(earlier), rules);
     let with_all = Facts { predecessors_known: Some(true), ..facts };
     if facts.predecessors_known == Some(false)
         && !policy.admits(&authentic, &read, &facts)

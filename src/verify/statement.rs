@@ -4,7 +4,7 @@ use super::report::{Check, Report};
 use super::{Error, Evidence, Memo, inclusion, log_keys, unknown_log};
 use crate::envelope::{self, Binding, Door, Issuer, Resolved, SignedStatement};
 use crate::receipt::{Receipt, attached};
-use crate::trust::TrustAnchors;
+use crate::trust::{TrustAnchors, x509};
 use crate::wire::text;
 use crate::wire::time::UnixSeconds;
 
@@ -82,11 +82,18 @@ fn signed(
             | envelope::Error::NameNeedsProof { .. }
             | envelope::Error::PayloadMissing),
         ) => Check::cannot_tell("signed", e.code(), e.to_string()),
-        Err(envelope::Error::Chain(e)) if e.code() == "x509-untrusted" => {
+        Err(envelope::Error::Chain(e)) if nobody_says(&e) => {
             Check::cannot_tell("signed", e.code(), e.to_string())
         }
         Err(e) => Check::no("signed", e.code(), e.to_string()),
     }
+}
+
+/// Whether a chain is refused for what the trust file does not say, and not
+/// for anything that is wrong with it. An anchor that speaks for a name the
+/// file does not give it is wrong.
+fn nobody_says(error: &x509::Error) -> bool {
+    matches!(error, x509::Error::Untrusted | x509::Error::Unscoped { .. })
 }
 
 fn describe(issuer: &Issuer) -> String {
@@ -97,8 +104,9 @@ fn describe(issuer: &Issuer) -> String {
         Binding::SelfCertified => "brought by the statement (self-certified)",
         Binding::X5Chain => "certified to a trusted anchor",
     };
+    let anchor = issuer.anchor.as_ref().map_or(String::new(), |name| format!(", {name:?}"));
     let key = text::short(&issuer.key.id().to_string());
-    format!("{}, key {key}, {how}", issuer.name)
+    format!("{}, key {key}, {how}{anchor}", issuer.name)
 }
 
 fn conformant(statement: &SignedStatement) -> Check {

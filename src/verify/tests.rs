@@ -121,8 +121,15 @@ fn a_chain_to_an_anchor_nobody_has_named() {
     let unknown = answer(&statement, &TrustAnchors::default());
     assert_eq!(unknown, (Outcome::CannotTell, "x509-untrusted"));
     let text = format!("[[anchor]]\nname = \"r\"\ncertificate = '''{}'''\n", root.pem());
-    let trust = TrustAnchors::parse(&text).unwrap();
+    let unscoped = TrustAnchors::parse_any(&text).unwrap();
+    assert_eq!(answer(&statement, &unscoped), (Outcome::CannotTell, "x509-anchor-unscoped"));
+    let other = TrustAnchors::parse(&format!("{text}dns = [\"*\"]\n")).unwrap();
+    assert_eq!(answer(&statement, &other), (Outcome::No, "x509-out-of-scope"));
+    let trust = TrustAnchors::parse(&format!("{text}uri = [\"{ISSUER}\"]\n")).unwrap();
     assert_eq!(answer(&statement, &trust), (Outcome::Yes, "ok"));
+    let report = verify(&statement, &evidence(&trust));
+    let signed = report.checks.iter().find(|check| check.name == "signed").unwrap();
+    assert!(signed.detail.ends_with("certified to a trusted anchor, \"r\""), "{}", signed.detail);
     // The time of registration counts, not the time of verification.
     let later = Evidence { now: UnixSeconds::new(2_000_000_000), ..evidence(&trust) };
     assert_eq!(verify(&statement, &later).code(), "x509-expired");

@@ -10,6 +10,8 @@ pub mod json;
 
 pub mod limits;
 
+pub mod pattern;
+
 pub mod printable;
 
 pub mod text;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use capstan::config::Config;
-use capstan::envelope::{Draft, SignedStatement, StatementId, seal_with_claims};
+use capstan::envelope::{Draft, RulesVersion, SignedStatement, StatementId, seal_with_claims};
 use capstan::http::{HttpOptions, app};
 use capstan::key::{Algorithm, PublicKey, SigningKey};
 use capstan::log::LeafIndex;
@@ -406,9 +406,10 @@ async fn facts_are_the_same_from_the_index_and_from_a_walk() {
         let record = read_payload(header, statement.payload().unwrap()).record;
         let summary = record.summary();
         let issuer = header.claims.issuer.as_deref().unwrap();
-        let Ok(walked) = Facts::look_up(issuer, &summary, &memory);
+        let Ok(walked) = Facts::look_up(issuer, &summary, &memory, RulesVersion::CURRENT);
         let id = StatementId::of_canonical(&stored.canonical);
-        assert_eq!(store.facts(issuer, &summary, &id).unwrap(), walked, "#{index}");
+        let asked = store.facts(issuer, &summary, &id, RulesVersion::CURRENT).unwrap();
+        assert_eq!(asked, walked, "#{index}");
         memory.hear(issuer, &record, &summary);
         told.push(walked);
     }

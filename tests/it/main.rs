@@ -98,5 +98,8 @@ mod replay;
 /// Logs from before rules at the door had a version.
 mod rules;
 
+/// Certificates: whom an anchor may speak for.
+mod anchors;
+
 /// `capstan trace` on files.
 mod trace;

@@ -92,6 +92,13 @@ impl World {
         self.seal(AGENT, (trace::BATCH_CONTENT_TYPE, lines.as_bytes()))
     }
 
+    /// A batch of events by one of the two agents, about something.
+    fn seal_about(&self, issuer: &str, subject: &str, lines: &str) -> Vec<u8> {
+        let (content_type, payload) = (trace::BATCH_CONTENT_TYPE, lines.as_bytes());
+        let draft = Draft { content_type, issuer, subject, issued_at: None, payload };
+        seal(&draft, &self.keys[usize::from(issuer == OTHER)]).unwrap()
+    }
+
     fn post(&self, statement: &[u8]) -> (u16, Vec<u8>) {
         request(&self.server.address, "POST /entries", statement).unwrap()
     }

@@ -119,14 +119,28 @@ fn old_log_replays_and_goes_on_under_the_rules_of_today() {
         };
         capstan::envelope::seal(&draft, &key).unwrap()
     };
+    // Its anchor spoke for anybody, and must say for whom from now on.
+    let (exit, object) = desk.capstan("serve --data log --listen 127.0.0.1:0");
+    assert_eq!((exit, &object["code"]), (Some(1), &json!("trust-anchor-unscoped")), "{object}");
+    assert!(object["error"].as_str().unwrap().contains("`capstan trust upgrade"), "{object}");
+    assert_eq!(desk.replay("--data log")["decided"], SIZE, "nothing was written");
+    let (exit, object) = desk.capstan("trust upgrade log/trust.toml --data log");
+    assert_eq!(exit, Some(0), "{object}");
+    let seen = json!({
+        "spiffe": ["prod.example"],
+        "dns": [],
+        "uri": ["https://certified.example/agent"],
+        "did_x509": false,
+    });
+    assert_eq!(object["anchors"][0]["scope"], seen, "{object}");
     let server = Server::start(&desk.data());
     assert_eq!(rules_at(&server, 0), RulesVersion::V1);
-    assert_eq!(rules_at(&server, SIZE), RulesVersion::V2, "one more policy statement");
+    assert_eq!(rules_at(&server, SIZE + 1), RulesVersion::V2, "one more policy statement");
     for text in ["first", "second"] {
         let (status, _) = request(&server.address, "POST /entries", &about(text)).unwrap();
         assert_eq!(status, 201);
     }
-    let decided = SIZE + 3;
+    let decided = SIZE + 4;
     server.terminate();
     assert_eq!(desk.replay("--data log")["decided"], decided);
 
@@ -182,6 +196,7 @@ fn what_version_1_let_in_is_refused_now_and_still_known_where_it_is_logged() {
     let desk = Desk::new();
     let line = "init --data new --name old.example --policy log/policy.toml";
     assert_eq!(desk.capstan(line).0, Some(0));
+    assert_eq!(desk.capstan("trust upgrade log/trust.toml --data log").0, Some(0));
     let (new, old) = (Server::start(&desk.at().join("new")), Server::start(&desk.data()));
     let rows = [
         ("rego-forged-iss", 400, "claim-name-reserved"),
@@ -202,7 +217,7 @@ fn what_version_1_let_in_is_refused_now_and_still_known_where_it_is_logged() {
         assert_eq!(register(&old, &statement), (201, String::new()), "{name}");
     }
     old.terminate();
-    assert_eq!(desk.replay("--data log")["decided"], SIZE + 1, "nothing was logged twice");
+    assert_eq!(desk.replay("--data log")["decided"], SIZE + 2, "nothing was logged twice");
 }
 
 /// Puts a policy statement of the log's own, with any version, into a log.

@@ -42,7 +42,7 @@ fn anchored_by(statement: &SignedStatement) -> TrustAnchors {
     let Some(der) = statement.header().chain.last() else { return TrustAnchors::default() };
     let body = text::base64(der);
     let pem = format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n");
-    let file = format!("[[anchor]]\nname = \"last\"\ncertificate = '''{pem}'''\n");
+    let file = format!("[[anchor]]\nname = \"last\"\ncertificate = '''{pem}'''\ndid_x509 = true\n");
     TrustAnchors::parse(&file).unwrap()
 }
 

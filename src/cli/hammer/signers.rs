@@ -55,7 +55,8 @@ impl Signer {
             let trust = pin(&issuer, &key);
             return Ok(Self { kind, issuer, key, leaf: None, trust });
         }
-        let certified = certify(&issuer, key.public()).map_err(|e| Stop::failed("certificate", e));
+        let certified =
+            certify(&issuer, key.public(), "ca").map_err(|e| Stop::failed("certificate", e));
         let (leaf, trust) = certified?;
         Ok(Self { kind, issuer, key, leaf: Some(leaf), trust })
     }

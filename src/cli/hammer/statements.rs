@@ -4,6 +4,7 @@
 //! must take, in the order it must get them: what a record builds on was made
 //! by the same worker before. And statements that no log may take.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::mix::{Kind, Mix};
@@ -40,7 +41,8 @@ pub(super) struct Generator {
     random: Random,
     name: Name,
     causes: Vec<CausalId>,
-    session: Option<Event>,
+    /// The last event of each issuer's session: a session is its issuer's.
+    sessions: BTreeMap<String, Event>,
 }
 
 impl Generator {
@@ -52,7 +54,7 @@ impl Generator {
     ) -> Self {
         let random = Random::for_worker(seed, worker.into());
         let name = Name { salt, worker, number: 0 };
-        Self { signers, mix, random, name, causes: Vec::new(), session: None }
+        Self { signers, mix, random, name, causes: Vec::new(), sessions: BTreeMap::new() }
     }
 
     /// The next statement of the mix.
@@ -158,11 +160,12 @@ impl Generator {
         self.plain(signer, pca::CERTIFICATE_CONTENT_TYPE, certificate.as_bytes())
     }
 
-    /// One to three events more of the worker's session.
+    /// One to three events more of the issuer's session with this worker.
     fn trace(&mut self, signer: &Signer) -> anyhow::Result<Vec<u8>> {
         let mut lines = String::new();
         for _ in 0..=self.random.below(3) {
-            let before = self.session.take().filter(|event| event.sequence < SESSION_EVENTS);
+            let before = self.sessions.remove(&signer.issuer);
+            let before = before.filter(|event| event.sequence < SESSION_EVENTS);
             let mut event = records::event(&self.name, before.as_ref());
             // Events of one batch belong to one session.
             let ends = !lines.is_empty() && event.sequence == 0;
@@ -172,7 +175,7 @@ impl Generator {
             let line = event.seal().map_err(|f| anyhow::anyhow!("an event of ours: {f:?}"))?;
             lines.push_str(&line);
             lines.push('\n');
-            self.session = Some(event);
+            self.sessions.insert(signer.issuer.clone(), event);
             self.name.number += 1;
         }
         self.plain(signer, trace::BATCH_CONTENT_TYPE, lines.as_bytes())

@@ -146,7 +146,8 @@ fn certified() -> (Ca, Vec<u8>, SigningKey) {
 }
 
 fn anchored(root: &Ca) -> TrustAnchors {
-    let text = format!("[[anchor]]\nname = \"root\"\ncertificate = '''{}'''\n", root.pem());
+    let (name, pem) = ("[[anchor]]\nname = \"root\"\n", root.pem());
+    let text = format!("{name}certificate = '''{pem}'''\nuri = [\"{ISSUER}\"]\n");
     TrustAnchors::parse(&text).unwrap()
 }
 

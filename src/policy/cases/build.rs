@@ -29,6 +29,7 @@ impl Sketch {
         Self {
             algorithm: either(&self.algorithm, &base.algorithm),
             binding: either(&self.binding, &base.binding),
+            anchor: either(&self.anchor, &base.anchor),
             issuer: either(&self.issuer, &base.issuer),
             subject: either(&self.subject, &base.subject),
             content_type: either(&self.content_type, &base.content_type),
@@ -72,7 +73,8 @@ impl Sketch {
             }
             Some(Binding::SelfCertified) => (None, nobody(), Vec::new()),
             Some(Binding::X5Chain) => {
-                let (leaf, trust) = certificate::certify(&told.issuer, key.public())?;
+                let anchor = self.anchor.as_deref().unwrap_or("ca");
+                let (leaf, trust) = certificate::certify(&told.issuer, key.public(), anchor)?;
                 let trust = TrustAnchors::parse(&trust).map_err(|e| e.to_string())?;
                 (Some(leaf), trust, Vec::new())
             }

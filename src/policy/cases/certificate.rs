@@ -2,6 +2,7 @@
 //! issuer's name and key. Just enough DER for that.
 
 use crate::key::{Algorithm, PublicKey, SigningKey};
+use crate::trust::x509::{Identity, Scope};
 use crate::wire::text;
 
 const SEQUENCE: u8 = 0x30;
@@ -20,8 +21,12 @@ const SIGNER: &[u8] = &[
 const SUBJECT_ALT_NAME: &[u8] = &[0x06, 0x03, 0x55, 0x1d, 0x11];
 
 /// A leaf for this name and key, and what a trust file says about the CA
-/// above it.
-pub(crate) fn certify(issuer: &str, key: &PublicKey) -> Result<(Vec<u8>, String), String> {
+/// above it, which goes by `anchor` there and speaks for this name.
+pub(crate) fn certify(
+    issuer: &str,
+    key: &PublicKey,
+    anchor: &str,
+) -> Result<(Vec<u8>, String), String> {
     let ca = SigningKey::generate(Algorithm::EdDsa).map_err(|e| e.to_string())?;
     let root = certificate("ca", ca.public(), CA, &ca)?;
     let name = der(SEQUENCE, &der(0x86, issuer.as_bytes()));
@@ -29,7 +34,16 @@ pub(crate) fn certify(issuer: &str, key: &PublicKey) -> Result<(Vec<u8>, String)
     let leaf = certificate("agent", key, &[SIGNER, &name].concat(), &ca)?;
     let root = text::base64(&root);
     let pem = format!("-----BEGIN CERTIFICATE-----\n{root}\n-----END CERTIFICATE-----\n");
-    Ok((leaf, format!("[[anchor]]\nname = \"ca\"\ncertificate = '''{pem}'''\n\n")))
+    let anchor = toml::Value::from(anchor);
+    let scope = scope_of(issuer).to_toml().join("\n");
+    let entry = format!("[[anchor]]\nname = {anchor}\ncertificate = '''{pem}'''\n{scope}\n\n");
+    Ok((leaf, entry))
+}
+
+/// The scope of a CA that speaks for this name, which its leaf has as a URI.
+fn scope_of(issuer: &str) -> Scope {
+    let domain = issuer.strip_prefix("spiffe://").and_then(|rest| rest.split('/').next());
+    domain.map_or_else(|| Identity::Uri(issuer).scope(), |d| Identity::Spiffe(d).scope())
 }
 
 fn certificate(

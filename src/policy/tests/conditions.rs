@@ -22,6 +22,7 @@ fn run(rules: &str, extra: &str) -> CaseOutcome {
 const BOTH_WAYS: &[(&str, &str, &str, &str)] = &[
     ("action_type", "'decide'", "'fyi'", ""),
     ("algorithm", "['EdDSA', 'ES256']", "'EdDSA'", ""),
+    ("anchor", "['acme *', 'other']", "'partner *'", "binding = 'x5chain'\nanchor = 'acme root'"),
     ("approver", "'human'", "'policy'", ""),
     ("binding", "'pinned'", "['x5chain', 'did:web']", ""),
     (

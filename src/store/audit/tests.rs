@@ -30,10 +30,10 @@ fn log(store: &Store) -> Vec<Stored> {
     let (times, key) = ([7, 7, 7, 8, 9], SigningKey::generate(Algorithm::Es256).unwrap());
     let mut all = Vec::new();
     for (canonical, time) in canonicals().into_iter().zip(times.map(UnixSeconds::new)) {
-        let (mut terms, span) = Terms::of_canonical(&canonical);
-        if let Some(span) = span {
+        let (mut terms, session) = Terms::of_canonical(&canonical);
+        if let Some((session, span)) = session {
             let end = continuity(None, &span).head_after(&span).unwrap();
-            terms = terms.ending(&span.session, &end);
+            terms = terms.ending(session, &end);
         }
         let (id, collateral) = (StatementId::of_canonical(&canonical), vec![0xa0]);
         let after = Plan::extend(head.frontier(), &[leaf_hash(id.entry())]).after;

@@ -4,7 +4,7 @@ use rcgen::{CustomExtension, DnType, ExtendedKeyUsagePurpose, SanType};
 
 use super::*;
 use crate::trust::x509::fixture::{Ca, NOW, dns, trust, uri, verified};
-use crate::trust::x509::{Identity, VerifiedChain};
+use crate::trust::x509::{Identity, Unscoped, VerifiedChain};
 use crate::wire::digest::Digest;
 
 const FULCIO: &[u64] = &[1, 3, 6, 1, 4, 1, 57264, 1, 1];
@@ -65,12 +65,12 @@ fn policies() {
         ("subject:CN:leaf::eku:1.3.6.1.5.5.7.3.1", "did-x509-policy"),
     ] {
         let did = format!("did:x509:0:sha256:{}::{policies}", sha256(&root));
-        let found = chain.check_identity(&did);
+        let found = chain.check_issuer(&did, Unscoped::Anything);
         let code = found.as_ref().map_or_else(|e| e.code(), |_| "ok");
         assert_eq!(code, expected, "{policies}: {found:?}");
     }
     let did = format!("did:x509:0:sha256:{}::eku:1.3.6.1.5.5.7.3.1", sha256(&root));
-    let error = chain.check_identity(&did).unwrap_err().to_string();
+    let error = chain.check_issuer(&did, Unscoped::Anything).unwrap_err().to_string();
     assert_eq!(error, "the leaf does not meet the did:x509 policy eku 1.3.6.1.5.5.7.3.1");
 }
 
@@ -91,12 +91,19 @@ fn any_ca_of_the_path_may_be_named_by_any_hash_but_never_the_leaf() {
             ("sha512", text::base64url(&Sha512::digest(&der))),
         ] {
             let did = format!("did:x509:0:{name}:{hash}::subject:CN:leaf");
-            assert_eq!(chain.check_identity(&did), Ok(Identity::DidX509), "{name}");
+            assert_eq!(
+                chain.check_issuer(&did, Unscoped::Anything),
+                Ok(Identity::DidX509),
+                "{name}"
+            );
         }
     }
     for der in [leaf, stranger.der()] {
         let did = format!("did:x509:0:sha256:{}::subject:CN:leaf", sha256(&der));
-        assert_eq!(chain.check_identity(&did).unwrap_err().code(), "did-x509-fingerprint");
+        assert_eq!(
+            chain.check_issuer(&did, Unscoped::Anything).unwrap_err().code(),
+            "did-x509-fingerprint"
+        );
     }
 }
 

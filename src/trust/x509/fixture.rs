@@ -66,7 +66,7 @@ impl Ca {
 /// Trust in one root.
 pub(crate) fn trust(root: &Ca) -> ChainTrust {
     let mut trust = ChainTrust::empty();
-    trust.add("root", &root.pem(), None).unwrap();
+    trust.add("root", &root.pem(), None, None).unwrap();
     trust
 }
 

@@ -1,9 +1,10 @@
 //! Whether a verified chain speaks for the issuer a statement names.
 //!
 //! In: `VerifiedChain`, `iss`. Out: which kind of name bound the two, or an
-//! error that lists the names the leaf does carry.
+//! error that lists the names the leaf does carry, or what its anchor may
+//! speak for.
 
-use super::{Error, VerifiedChain};
+use super::{Error, Scope, Unscoped, VerifiedChain};
 use crate::trust::did_x509::DidX509;
 
 /// Names listed in a mismatch; the rest would not help anyone.
@@ -11,34 +12,84 @@ const NAMES_LISTED_MAX: usize = 8;
 
 /// What bound the leaf to the issuer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Identity {
+pub enum Identity<'a> {
     /// Every policy of a did:x509.
     DidX509,
-    /// A subject alternative name: the URI itself, or the host.
-    San,
-    /// The one URI of a SPIFFE document.
-    Spiffe,
+    /// The host of an https URL, or a bare host, that is a DNS name of the
+    /// leaf.
+    Dns(&'a str),
+    /// The trust domain of the one URI of a SPIFFE document.
+    Spiffe(&'a str),
+    /// A URI of the leaf, as it is.
+    Uri(&'a str),
+}
+
+impl Identity<'_> {
+    /// The scope of an anchor that speaks for this name and no other; of a
+    /// SPIFFE id, for its trust domain.
+    pub fn scope(&self) -> Scope {
+        let mut scope = Scope::default();
+        match self {
+            Self::DidX509 => scope.did_x509 = true,
+            Self::Dns(host) => scope.dns.push(host.to_ascii_lowercase()),
+            Self::Spiffe(domain) => scope.spiffe.push((*domain).to_owned()),
+            Self::Uri(uri) => scope.uri.push((*uri).to_owned()),
+        }
+        scope
+    }
 }
 
 impl VerifiedChain {
-    /// Checks that the leaf carries the name `issuer`.
-    pub fn check_identity(&self, issuer: &str) -> Result<Identity, Error> {
+    /// Checks that the leaf carries the name `issuer` and that the anchor may
+    /// speak for it. Gives the kind of name that was allowed.
+    pub fn check_issuer<'a>(
+        &self,
+        issuer: &'a str,
+        unscoped: Unscoped,
+    ) -> Result<Identity<'a>, Error> {
+        let (first, second) = self.identities(issuer)?;
+        let Some(scope) = &self.scope else {
+            return match unscoped {
+                Unscoped::Anything => Ok(first),
+                Unscoped::Nobody => Err(Error::Unscoped { anchor: self.anchor.clone() }),
+            };
+        };
+        let mut names = [Some(first), second].into_iter().flatten();
+        names.find(|identity| scope.allows(identity)).ok_or_else(|| Error::OutOfScope {
+            anchor: self.anchor.clone(),
+            issuer: issuer.to_owned(),
+            only: format!(
+                "{scope}; if it should, add {} to it in the trust file",
+                first.scope().to_toml().concat()
+            ),
+        })
+    }
+
+    /// How the leaf carries the name `issuer`. An https URL can be there
+    /// twice, as it is and by its host; the narrower comes first.
+    fn identities<'a>(
+        &self,
+        issuer: &'a str,
+    ) -> Result<(Identity<'a>, Option<Identity<'a>>), Error> {
         if issuer.starts_with("did:x509:") {
             DidX509::parse(issuer)?.check(&self.leaf, &self.authorities)?;
-            return Ok(Identity::DidX509);
+            return Ok((Identity::DidX509, None));
         }
-        if has_scheme(issuer, "spiffe") {
+        if let Some(domain) = trust_domain(issuer) {
             // X.509-SVID, 2: exactly one URI, or it is no SPIFFE identity.
             return match self.leaf.uris.as_slice() {
-                [only] if only == issuer => Ok(Identity::Spiffe),
+                [only] if only == issuer => Ok((Identity::Spiffe(domain), None)),
                 _ => Err(self.mismatch(issuer)),
             };
         }
-        let is_host = |host: &str| self.leaf.dns_names.iter().any(|n| n.eq_ignore_ascii_case(host));
-        if self.leaf.uris.iter().any(|uri| uri == issuer) || host_of(issuer).is_some_and(is_host) {
-            Ok(Identity::San)
-        } else {
-            Err(self.mismatch(issuer))
+        let certified =
+            |host: &&str| self.leaf.dns_names.iter().any(|n| n.eq_ignore_ascii_case(host));
+        let host = host_of(issuer).filter(certified).map(Identity::Dns);
+        let uri = self.leaf.uris.iter().any(|uri| uri == issuer).then_some(Identity::Uri(issuer));
+        match (uri, host) {
+            (Some(uri), host) => Ok((uri, host)),
+            (None, Some(host)) => Ok((host, None)),
+            (None, None) => Err(self.mismatch(issuer)),
         }
     }
 
@@ -54,8 +105,13 @@ impl VerifiedChain {
     }
 }
 
-fn has_scheme(uri: &str, scheme: &str) -> bool {
-    uri.split_once("://").is_some_and(|(before, _)| before.eq_ignore_ascii_case(scheme))
+/// The trust domain of a SPIFFE id.
+fn trust_domain(issuer: &str) -> Option<&str> {
+    let (scheme, rest) = issuer.split_once("://")?;
+    if !scheme.eq_ignore_ascii_case("spiffe") {
+        return None;
+    }
+    rest.split('/').next()
 }
 
 /// The host of an https URL, or a bare DNS name. Anything a URL parser might

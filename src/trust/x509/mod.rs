@@ -1,7 +1,8 @@
 //! X.509 chains (RFC 9360 `x5chain`) validated to an anchor of ours.
 //!
-//! In: trust anchors as PEM, a leaf-first DER chain, the time. Out: a
-//! `VerifiedChain` with the leaf's key and names, valid for a known window.
+//! In: trust anchors as PEM with what each may speak for, a leaf-first DER
+//! chain, the issuer, the time. Out: a `VerifiedChain` with the leaf's key and
+//! names, valid for a known window.
 //!
 //! Paths are built by webpki, which takes v3 certificates only and refuses a
 //! CA as leaf, unique identifiers, unknown critical extensions, empty
@@ -13,6 +14,7 @@ mod certificate;
 pub(crate) mod fixture;
 mod identity;
 mod path;
+mod scope;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +34,7 @@ use crate::wire::time::UnixSeconds;
 
 pub use certificate::{Certificate, Fingerprints};
 pub use identity::Identity;
+pub use scope::{Scope, Unscoped};
 
 /// Chains remembered. One takes about 2 KiB, so the whole cache 2 MiB; an
 /// issuer rarely has more than one chain in use.
@@ -51,6 +54,7 @@ pub struct ChainTrust {
 struct Anchor {
     name: String,
     required_eku: Option<String>,
+    scope: Option<Arc<Scope>>,
     der: Vec<u8>,
     certificate: Certificate,
 }
@@ -71,6 +75,8 @@ pub struct VerifiedChain {
     /// Every other certificate of the path, the anchor last. Certificates
     /// that came along in the x5chain but lie off the path are not here.
     pub authorities: Arc<[Fingerprints]>,
+    /// What the anchor may speak for; `None` where nobody has said.
+    scope: Option<Arc<Scope>>,
 }
 
 impl ChainTrust {
@@ -85,17 +91,23 @@ impl ChainTrust {
     }
 
     /// Trusts the CA certificates of a PEM text, under one name. With
-    /// `required_eku`, leaves below them must name that purpose.
+    /// `required_eku`, leaves below them must name that purpose. Without a
+    /// `scope` they speak for whom the caller of `speaking_for` says.
     pub fn add(
         &mut self,
         name: &str,
         certificate_pem: &str,
         required_eku: Option<&str>,
+        scope: Option<Scope>,
     ) -> Result<(), Error> {
         let unreadable = || Error::AnchorUnreadable { anchor: name.to_owned() };
         if let Some(oid) = required_eku.filter(|oid| !did_x509::is_dotted_oid(oid)) {
             return Err(Error::AnchorEku { anchor: name.to_owned(), oid: oid.to_owned() });
         }
+        if let Some((entry, problem)) = scope.as_ref().and_then(Scope::mistake) {
+            return Err(Error::AnchorScope { anchor: name.to_owned(), entry, problem });
+        }
+        let scope = scope.map(Arc::new);
         let mut added = Vec::new();
         for der in CertificateDer::pem_slice_iter(certificate_pem.as_bytes()) {
             let der = der.map_err(|_| unreadable())?;
@@ -106,7 +118,8 @@ impl ChainTrust {
             }
             let required_eku = required_eku.map(str::to_owned);
             let (name, der, root) = (name.to_owned(), der.to_vec(), root.to_owned());
-            added.push((Anchor { name, required_eku, der, certificate }, root));
+            let scope = scope.clone();
+            added.push((Anchor { name, required_eku, scope, der, certificate }, root));
         }
         if added.is_empty() {
             return Err(unreadable());
@@ -124,27 +137,60 @@ impl ChainTrust {
         self.anchors.is_empty()
     }
 
+    /// The anchors by name, with what each may speak for.
+    pub fn anchors(&self) -> impl Iterator<Item = (&str, Option<&Scope>)> {
+        self.anchors.iter().map(|anchor| (anchor.name.as_str(), anchor.scope.as_deref()))
+    }
+
     /// Names the set of anchors and their options, in whatever order added.
     pub fn fingerprint(&self) -> Digest {
         self.fingerprint
     }
 
-    /// Validates a leaf-first DER chain at `now`.
+    /// Validates a leaf-first DER chain at `now`, for a leaf that carries the
+    /// name `issuer`, to an anchor that may speak for it. Of several paths one
+    /// is enough.
+    pub fn speaking_for<'a>(
+        &self,
+        chain: &[Vec<u8>],
+        issuer: &'a str,
+        unscoped: Unscoped,
+        now: UnixSeconds,
+    ) -> Result<(VerifiedChain, Identity<'a>), Error> {
+        let verified = self
+            .validate_if(chain, now, &|found| found.check_issuer(issuer, unscoped).map(|_| ()))?;
+        let identity = verified.check_issuer(issuer, unscoped)?;
+        Ok((verified, identity))
+    }
+
+    /// Validates a leaf-first DER chain at `now`, whatever the leaf is named.
     pub fn validate(&self, chain: &[Vec<u8>], now: UnixSeconds) -> Result<VerifiedChain, Error> {
+        self.validate_if(chain, now, &|_| Ok(()))
+    }
+
+    fn validate_if(
+        &self,
+        chain: &[Vec<u8>],
+        now: UnixSeconds,
+        accepts: &dyn Fn(&VerifiedChain) -> Result<(), Error>,
+    ) -> Result<VerifiedChain, Error> {
         let Some((leaf, others)) = chain.split_first() else { return Err(Error::EmptyChain) };
         if chain.len() > CHAIN_CERTIFICATES_MAX {
             let (count, limit) = (chain.len(), CHAIN_CERTIFICATES_MAX);
             return Err(Error::TooManyCertificates { count, limit });
         }
         let name = self.cache_key(chain);
-        // Outside its window a remembered path says nothing: another path
-        // through the same certificates may still hold.
+        // Outside its window a remembered path says nothing, nor does one to
+        // an anchor that may not speak for this issuer: another path through
+        // the same certificates may still hold. Only paths are remembered;
+        // whom they speak for is asked every time.
         if let Some(known) = self.cache.get(&name)
             && (known.not_before..=known.not_after).contains(&now)
+            && accepts(&known).is_ok()
         {
             return Ok(known);
         }
-        let verified = self.build_path(leaf, others, now)?;
+        let verified = self.build_path(leaf, others, now, accepts)?;
         self.cache.insert(name, verified.clone());
         Ok(verified)
     }
@@ -168,7 +214,10 @@ fn fingerprint(anchors: &[Anchor]) -> Digest {
         .iter()
         .map(|anchor| {
             let eku = anchor.required_eku.as_deref().unwrap_or_default();
-            let parts = [anchor.name.as_bytes(), eku.as_bytes(), &anchor.der].map(Digest::of);
+            let scope = anchor.scope.as_ref().map(|scope| scope.to_toml().join("\n"));
+            let scope = scope.map_or_else(|| "?".to_owned(), |scope| format!("={scope}"));
+            let parts = [anchor.name.as_bytes(), eku.as_bytes(), scope.as_bytes(), &anchor.der];
+            let parts = parts.map(Digest::of);
             Digest::of_parts(&parts.each_ref().map(|d| d.as_bytes().as_slice()))
         })
         .collect();
@@ -204,6 +253,9 @@ pub enum Error {
     /// An anchor that may not certify.
     #[error("anchor {anchor}: the certificate is not a CA")]
     AnchorNotCa { anchor: String },
+    /// What an anchor is to speak for is not written as it must be.
+    #[error("anchor {anchor}: {entry:?}: {problem}")]
+    AnchorScope { anchor: String, entry: String, problem: &'static str },
     /// An anchor that cannot be read.
     #[error("anchor {anchor}: not a certificate in PEM form")]
     AnchorUnreadable { anchor: String },
@@ -241,6 +293,9 @@ pub enum Error {
     /// A certificate of the path is not valid yet.
     #[error("a certificate of the chain is not valid before {not_before}; it is {now}")]
     NotYetValid { now: UnixSeconds, not_before: UnixSeconds },
+    /// The anchor may not speak for the issuer.
+    #[error("anchor {anchor} may not speak for {issuer:?}, only for {only}")]
+    OutOfScope { anchor: String, issuer: String, only: String },
     /// The path breaks another rule of RFC 5280.
     #[error("the chain is not valid")]
     Path(#[source] webpki::Error),
@@ -253,6 +308,12 @@ pub enum Error {
     /// An x5t with a hash we do not compute.
     #[error("hash algorithm {alg} is not supported")]
     UnknownHashAlgorithm { alg: i64 },
+    /// Nobody has said what the anchor may speak for.
+    #[error(
+        "the trust file does not say whom anchor {anchor} may speak for: \
+         `capstan trust upgrade FILE` adds it"
+    )]
+    Unscoped { anchor: String },
     /// No path to an anchor.
     #[error("the chain does not lead to a trust anchor")]
     Untrusted,
@@ -264,6 +325,7 @@ impl Error {
         match self {
             Self::AnchorEku { .. } => "x509-anchor-eku",
             Self::AnchorNotCa { .. } => "x509-anchor-not-ca",
+            Self::AnchorScope { .. } => "x509-anchor-scope",
             Self::AnchorUnreadable { .. } => "x509-anchor-unreadable",
             Self::BadCertificate { .. } => "x509-bad-certificate",
             Self::CaAsLeaf => "x509-ca-as-leaf",
@@ -275,10 +337,12 @@ impl Error {
             Self::KeyUsage { .. } => "x509-key-usage",
             Self::LeafKeyUnsupported(_) => "x509-leaf-key-unsupported",
             Self::NotYetValid { .. } => "x509-not-yet-valid",
+            Self::OutOfScope { .. } => "x509-out-of-scope",
             Self::Path(_) => "x509-path",
             Self::PathLength => "x509-path-length",
             Self::TooManyCertificates { .. } => "x509-too-many-certificates",
             Self::UnknownHashAlgorithm { .. } => "x509-unknown-hash-algorithm",
+            Self::Unscoped { .. } => "x509-anchor-unscoped",
             Self::Untrusted => "x509-untrusted",
         }
     }

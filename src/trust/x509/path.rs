@@ -19,6 +19,7 @@ impl ChainTrust {
         leaf: &[u8],
         others: &[Vec<u8>],
         now: UnixSeconds,
+        accepts: &dyn Fn(&VerifiedChain) -> Result<(), Error>,
     ) -> Result<VerifiedChain, Error> {
         let at = |index| move |because| Error::BadCertificate { index, because };
         let mut intermediates = Vec::new();
@@ -36,6 +37,7 @@ impl ChainTrust {
         let judged = RefCell::new(None);
         let judge = |path: &VerifiedPath<'_>| {
             let result = self.judge(path, &facts, &key, now);
+            let result = result.and_then(|found| accepts(&found).map(|()| found));
             // The error is only a sign to go on; the real one is in `judged`.
             let verdict = result.as_ref().map(|_| ()).map_err(|_| webpki::Error::UnknownIssuer);
             judged.replace(Some(result));
@@ -93,6 +95,7 @@ impl ChainTrust {
             not_after,
             leaf: Arc::clone(leaf),
             authorities: others.map(Fingerprints::of).collect(),
+            scope: anchor.scope.clone(),
         })
     }
 }

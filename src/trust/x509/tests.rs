@@ -12,6 +12,8 @@ use super::fixture::{Ca, NOW, dns, trust, uri, verified};
 use super::*;
 use crate::wire::cbor::Value;
 
+mod scopes;
+
 const CODE_SIGNING: &str = "1.3.6.1.5.5.7.3.3";
 const CUSTOM: &str = "1.3.6.1.4.1.311.76.59.1.2";
 
@@ -94,8 +96,8 @@ fn chains_that_must_not_pass() {
     broken.truncate(100);
 
     let mut trust_all = trust.clone();
-    trust_all.add("no deeper", &no_deeper.pem(), None).unwrap();
-    trust_all.add("old", &old.pem(), None).unwrap();
+    trust_all.add("no deeper", &no_deeper.pem(), None, None).unwrap();
+    trust_all.add("old", &old.pem(), None, None).unwrap();
     let good = vec![leaf.clone(), middle.der()];
     let cases: Vec<(&str, Vec<Vec<u8>>, UnixSeconds, &str)> = vec![
         ("good", good.clone(), NOW, "ok"),
@@ -146,7 +148,7 @@ fn the_purpose_an_anchor_demands_is_the_leafs_to_name() {
         p.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     });
     let mut trust = ChainTrust::empty();
-    trust.add("root", &root.pem(), Some(CUSTOM)).unwrap();
+    trust.add("root", &root.pem(), Some(CUSTOM), None).unwrap();
     let any = |p: &mut CertificateParams| {
         p.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any];
     };
@@ -159,7 +161,7 @@ fn the_purpose_an_anchor_demands_is_the_leafs_to_name() {
         assert_eq!(code(trust.validate(&chain, NOW)), expected, "{name}");
     }
     // The same root under a second name, without the demand: that path holds.
-    trust.add("lenient", &root.pem(), None).unwrap();
+    trust.add("lenient", &root.pem(), None, None).unwrap();
     let chain = [plain.issue(|_| ()), plain.der()];
     assert_eq!(trust.validate(&chain, NOW).unwrap().anchor, "lenient");
 }
@@ -185,17 +187,17 @@ fn anchors_are_checked_when_added() {
         (&(root.pem() + &leaf), None, "x509-anchor-not-ca"),
         (&root.pem(), Some("codeSigning"), "x509-anchor-eku"),
     ] {
-        assert_eq!(trust.add("a", pem, eku).unwrap_err().code(), expected);
+        assert_eq!(trust.add("a", pem, eku, None).unwrap_err().code(), expected);
     }
     assert!(trust.is_empty());
     assert_eq!(trust.fingerprint(), empty);
     let mut other = trust.clone();
     let second = Ca::root("second");
-    trust.add("a", &root.pem(), None).unwrap();
-    trust.add("b", &second.pem(), Some(CODE_SIGNING)).unwrap();
-    other.add("b", &second.pem(), Some(CODE_SIGNING)).unwrap();
+    trust.add("a", &root.pem(), None, None).unwrap();
+    trust.add("b", &second.pem(), Some(CODE_SIGNING), None).unwrap();
+    other.add("b", &second.pem(), Some(CODE_SIGNING), None).unwrap();
     assert_ne!(trust.fingerprint(), other.fingerprint());
-    other.add("a", &root.pem(), None).unwrap();
+    other.add("a", &root.pem(), None, None).unwrap();
     assert_eq!(trust.fingerprint(), other.fingerprint());
 }
 
@@ -213,7 +215,7 @@ fn a_remembered_chain_still_expires_and_does_not_outlive_its_anchors() {
     assert_eq!(code(trust.validate(&chain, at("2024"))), "x509-not-yet-valid");
     assert_eq!(code(trust.validate(&chain, NOW)), "ok");
     // Another set of anchors shares the cache, not the verdicts.
-    trust.add("other", &Ca::root("other").pem(), None).unwrap();
+    trust.add("other", &Ca::root("other").pem(), None, None).unwrap();
     let anew = trust.validate(&chain, NOW).unwrap();
     assert!(!Arc::ptr_eq(&first.leaf, &anew.leaf));
     assert_eq!(trust.cache.len(), 2);
@@ -222,23 +224,31 @@ fn a_remembered_chain_still_expires_and_does_not_outlive_its_anchors() {
 #[test]
 fn identities() {
     let spiffe = "spiffe://example.org/agent";
-    let cases: Vec<(Vec<rcgen::SanType>, &str, Result<Identity, &str>)> = vec![
-        (vec![uri(spiffe)], spiffe, Ok(Identity::Spiffe)),
-        (vec![uri(spiffe), dns("example.org")], spiffe, Ok(Identity::Spiffe)),
+    let cases: Vec<(Vec<rcgen::SanType>, &str, Result<Identity<'_>, &str>)> = vec![
+        (vec![uri(spiffe)], spiffe, Ok(Identity::Spiffe("example.org"))),
+        (vec![uri(spiffe), dns("example.org")], spiffe, Ok(Identity::Spiffe("example.org"))),
         (vec![uri(spiffe)], "spiffe://example.org/other", Err("uri:spiffe://example.org/agent")),
         (vec![uri(spiffe), uri("urn:x")], spiffe, Err("uri:spiffe://example.org/agent, uri:urn:x")),
         (vec![dns("example.org")], "spiffe://example.org", Err("dns:example.org")),
         (vec![], "https://example.org", Err("nobody")),
-        (vec![uri("https://example.org/a")], "https://example.org/a", Ok(Identity::San)),
+        (
+            vec![uri("https://example.org/a")],
+            "https://example.org/a",
+            Ok(Identity::Uri("https://example.org/a")),
+        ),
         (
             vec![uri("https://example.org/a")],
             "https://example.org/b",
             Err("uri:https://example.org/a"),
         ),
-        (vec![uri("urn:agent:7")], "urn:agent:7", Ok(Identity::San)),
-        (vec![dns("example.org")], "https://example.org", Ok(Identity::San)),
-        (vec![dns("example.org")], "https://Example.ORG:8443/agents?x#y", Ok(Identity::San)),
-        (vec![dns("example.org")], "example.org", Ok(Identity::San)),
+        (vec![uri("urn:agent:7")], "urn:agent:7", Ok(Identity::Uri("urn:agent:7"))),
+        (vec![dns("example.org")], "https://example.org", Ok(Identity::Dns("example.org"))),
+        (
+            vec![dns("example.org")],
+            "https://Example.ORG:8443/agents?x#y",
+            Ok(Identity::Dns("Example.ORG")),
+        ),
+        (vec![dns("example.org")], "example.org", Ok(Identity::Dns("example.org"))),
         (vec![dns("example.org")], "http://example.org", Err("dns:example.org")),
         (vec![dns("example.org")], "https://sub.example.org", Err("dns:example.org")),
         (vec![dns("*.example.org")], "https://sub.example.org", Err("dns:*.example.org")),
@@ -249,7 +259,7 @@ fn identities() {
     ];
     for (names, issuer, expected) in cases {
         let (chain, _) = verified(|p| p.subject_alt_names = names);
-        match (chain.check_identity(issuer), expected) {
+        match (chain.check_issuer(issuer, Unscoped::Anything), expected) {
             (Ok(found), Ok(wanted)) => assert_eq!(found, wanted, "{issuer}"),
             (Err(error), Err(listed)) => {
                 assert_eq!(error.code(), "x509-identity-mismatch");
@@ -320,11 +330,11 @@ fn chains_of_other_makers() {
         assert_eq!(chain.len(), certificates, "{file}");
         let mut trust = ChainTrust::empty();
         let anchor = pem(chain.last().unwrap());
-        trust.add("last", &anchor, None).unwrap();
+        trust.add("last", &anchor, None, None).unwrap();
         let now = UnixSeconds::from_rfc3339(&format!("{time}T12:00:00Z")).unwrap();
         let found = trust.validate(&chain, now).unwrap();
         assert_eq!(found.leaf_key, leaf_key_of(&chain[0]).unwrap());
-        let identity = found.check_identity(issuer);
+        let identity = found.check_issuer(issuer, Unscoped::Anything);
         if is_did_x509 {
             assert_eq!(identity, Ok(Identity::DidX509), "{file}");
         } else {

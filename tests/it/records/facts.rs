@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use capstan::envelope::{SignedStatement, StatementId};
+use capstan::envelope::{RulesVersion, SignedStatement, StatementId};
 use capstan::log::LeafIndex;
 use capstan::policy::{Facts, Memory};
 use capstan::profile::cra::trace::Continuity;
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{
     AGENT, GENESIS, KEEP, OTHER, SESSION, STRICT, World, batches, causal, certificate, events,
-    name, one_of_each,
+    name, one_of_each, trace,
 };
 use crate::api_v1::action;
 
@@ -34,6 +34,10 @@ fn history(world: &World) -> Vec<Vec<u8>> {
     all.extend([0, 2, 3, 1].map(|n| world.batch(&lines[n])));
     all.push(world.batch(&events(other_session, (6, 2), &"1".repeat(64), "another").0));
     all.push(world.batch(&batches("01939c6e-0000-7000-8000-0000000000fe", 2)[1]));
+    for n in [0, 1] {
+        let of_another = (trace::BATCH_CONTENT_TYPE, lines[n].as_bytes());
+        all.push(world.seal(OTHER, of_another));
+    }
     all.push(world.causal(&name(0xB), &[]));
     all.push(world.causal(&name(2), &[&name(1)]));
     all.push(world.causal(&name(1), &[&name(2)]));
@@ -67,24 +71,29 @@ fn strangers(world: &World) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Compares index and walk over the whole log, and about `new` ones; what the
-/// walk says about those.
+/// Compares index and walk over the whole log, and about `new` ones, by every
+/// version of the rules; what the walk says by the last.
 fn compare(data: &Path, new: &[Vec<u8>]) -> (Vec<Facts>, Vec<Facts>) {
+    compare_by(data, new, RulesVersion::V1);
+    compare_by(data, new, RulesVersion::V2)
+}
+
+fn compare_by(data: &Path, new: &[Vec<u8>], rules: RulesVersion) -> (Vec<Facts>, Vec<Facts>) {
     let (store, head) = Store::open_as_found(DataDir::open(data).unwrap()).unwrap();
     let mut memory = Memory::default();
     let mut walked = Vec::new();
     for index in 0..head.size().get() {
         let stored = store.statement(LeafIndex::new(index)).unwrap().unwrap();
         let (issuer, read, id) = read(&stored.canonical);
-        let Ok(facts) = Facts::look_up(&issuer, &read.summary, &memory);
-        assert_eq!(store.facts(&issuer, &read.summary, &id).unwrap(), facts, "#{index}");
+        let Ok(facts) = Facts::look_up(&issuer, &read.summary, &memory, rules);
+        assert_eq!(store.facts(&issuer, &read.summary, &id, rules).unwrap(), facts, "#{index}");
         memory.hear(&issuer, &read.record, &read.summary);
         walked.push(facts);
     }
     let ask = |bytes: &Vec<u8>| {
         let (issuer, read, id) = read(bytes);
-        let Ok(facts) = Facts::look_up(&issuer, &read.summary, &memory);
-        assert_eq!(store.facts(&issuer, &read.summary, &id).unwrap(), facts, "{read:?}");
+        let Ok(facts) = Facts::look_up(&issuer, &read.summary, &memory, rules);
+        assert_eq!(store.facts(&issuer, &read.summary, &id, rules).unwrap(), facts, "{read:?}");
         facts
     };
     let asked = new.iter().map(ask).collect();
@@ -114,7 +123,10 @@ fn facts_are_the_same_however_they_are_found() {
     assert_eq!(walked.len(), usize::try_from(size).unwrap());
     let sessions: Vec<_> = walked.iter().filter_map(|facts| facts.session).collect();
     use Continuity::{Extends, Fork, Gap, New, NotGenesis, Overlaps};
-    assert_eq!(sessions, [New, Extends, New, Gap, Extends, Overlaps, Fork, NotGenesis]);
+    assert_eq!(
+        sessions,
+        [New, Extends, New, Gap, Extends, Overlaps, Fork, NotGenesis, New, Extends]
+    );
     let nonces: Vec<_> = walked.iter().filter_map(|facts| facts.nonce_used).collect();
     assert_eq!(nonces, [false, true, false, false]);
     assert_eq!(walked.iter().filter(|facts| facts.record_id_other_content).count(), 1);

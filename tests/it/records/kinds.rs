@@ -10,7 +10,7 @@ use capstan::wire::time::UnixSeconds;
 use super::{AGENT, SESSION, STRICT, World, batches, id_of, indices, name, one_of_each};
 use crate::live::request;
 
-fn judged(bytes: &[u8], trust: &TrustAnchors) -> Report {
+pub(super) fn judged(bytes: &[u8], trust: &TrustAnchors) -> Report {
     let now = UnixSeconds::new(1_790_000_000);
     let report =
         verify(bytes, &Evidence { trust, now, statement: None, payload: None, older: None });

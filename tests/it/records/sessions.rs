@@ -21,9 +21,9 @@ fn fifty_batches_are_proven_gap_free() {
     }
     let answers = world.post_all(&all[10..]);
     assert!(answers.iter().all(|(status, _)| *status == 201), "{answers:?}");
-    // What is logged already takes nothing from it, whoever signs it again.
+    // What is logged already takes nothing from it when it is signed again.
     let again = batches(SESSION, 50).pop().unwrap();
-    let again = (super::trace::BATCH_CONTENT_TYPE, again.as_bytes());
+    let again = world.seal_about(AGENT, "urn:example:again", &again);
     for name in [SESSION.to_owned(), id_of(&all[30]).to_string()] {
         let story = world.get(&format!("/api/v1/stories/{name}"));
         assert_eq!(story["chain"].as_array().map(Vec::len), Some(50));
@@ -35,7 +35,7 @@ fn fifty_batches_are_proven_gap_free() {
     }
     let text = world.ask(&format!("story {SESSION}"));
     assert!(text.contains("50 statements, up to event 99, gap-free"), "{text}");
-    world.admit(&world.seal(OTHER, again));
+    world.admit(&again);
     let story = world.get(&format!("/api/v1/stories/{SESSION}"));
     assert_eq!(codes(&story["findings"]), ["session_repeated"]);
     assert_eq!(story["sessions"][0]["is_gap_free"], true);
@@ -78,6 +78,47 @@ fn a_strict_policy_names_what_does_not_follow() {
     }
 }
 
+/// Whoever comes first under a session's name has begun a session of his own.
+#[test]
+fn a_stranger_cannot_squat_a_session() {
+    let world = World::new(STRICT);
+    let lines = batches(&session(1), 3);
+    let (squatted, end) = events(&session(1), (0, 2), GENESIS, "not the agent's");
+    let stranger = |lines: &str| world.seal_about(OTHER, "urn:example:stranger", lines);
+    world.admit(&stranger(&squatted));
+    world.admit(&world.batch(&lines[0]));
+    // Nor in between: what does not follow his own events follows nothing.
+    assert!(world.refused(&stranger(&lines[1])).contains("session is fork, "));
+    world.admit(&world.batch(&lines[1]));
+    world.admit(&stranger(&events(&session(1), (2, 2), &end, "not the agent's").0));
+    let third = world.batch(&lines[2]);
+    world.admit(&third);
+
+    let story = world.get(&format!("/api/v1/stories/{}", session(1)));
+    let told = story["sessions"].as_array().unwrap();
+    let told: Vec<_> = told.iter().map(|s| (&s["issuer"], &s["last"], &s["is_gap_free"])).collect();
+    let (agent, other) = (AGENT.into(), OTHER.into());
+    let (five, three, whole) = (5.into(), 3.into(), true.into());
+    assert_eq!(told, [(&agent, &five, &whole), (&other, &three, &whole)]);
+    assert_eq!(codes(&story["findings"]), [""; 0]);
+    // From one statement the story leads to the sessions of its issuer alone.
+    let own = world.get(&format!("/api/v1/stories/{}", id_of(&third)));
+    assert_eq!(own["chain"].as_array().map(Vec::len), Some(3));
+    let text = world.ask(&format!("story {}", session(1)));
+    assert!(text.contains(&format!("{} of {OTHER}: 2 statements", session(1))), "{text}");
+
+    // The bundle has the batch it goes on from, and decides the same.
+    let head = format!("GET /api/v1/bundles/{}", id_of(&third));
+    let (status, bundle) = crate::live::request(&world.server.address, &head, b"").unwrap();
+    assert_eq!(status, 200);
+    let report = super::kinds::judged(&bundle, &world.trust);
+    let admitted = report.checks.iter().find(|check| check.name == "admitted").unwrap();
+    assert_eq!(admitted.code, "ok", "{report:?}");
+    let data = world.rest();
+    world.run(0, "replay --data data");
+    assert!(capstan::service::fsck(&data, None, &mut |_, _| {}).unwrap().findings.is_empty());
+}
+
 /// In one request each is decided after those before it, and one that is
 /// refused leaves the session where it was.
 #[test]
@@ -88,8 +129,8 @@ fn a_request_is_decided_in_its_order() {
     let sent = [&lines[0], &lines[2], &forked, &lines[1], &lines[2]];
     let statements: Vec<Vec<u8>> = sent.iter().map(|lines| world.batch(lines)).collect();
     // The same batch twice in one request: once too early, once in its turn.
-    let again = (super::trace::BATCH_CONTENT_TYPE, lines[2].as_bytes());
-    let statements = [&statements[..4], &[world.seal(OTHER, again)]].concat();
+    let again = world.seal_about(AGENT, "urn:example:again", &lines[2]);
+    let statements = [&statements[..4], &[again]].concat();
     let answers = world.post_all(&statements);
     let statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
     assert_eq!(statuses, [201, 400, 400, 201, 201], "{answers:?}");
