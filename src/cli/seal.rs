@@ -125,26 +125,54 @@ fn flags(statement: &SignedStatement) -> Vec<Printable> {
 impl What {
     /// The Signed Statement.
     pub(super) fn seal(&self) -> anyhow::Result<Vec<u8>> {
+        self.seal_payload(&self.payload()?, None)
+    }
+
+    /// The file that is sealed.
+    pub(super) fn payload(&self) -> anyhow::Result<Vec<u8>> {
+        files::read(&self.payload)
+    }
+
+    /// A digest of everything that is said about the record: the file, what
+    /// goes with it, and the flags.
+    pub(super) fn description(&self, payload: &[u8]) -> anyhow::Result<Digest> {
+        let mut parts = vec![payload.to_vec()];
+        for path in [&self.request, &self.response].into_iter().flatten() {
+            parts.push(files::read(path)?);
+        }
+        let said = [&self.content_type, &self.iss, &self.sub, &self.supersedes, &self.outcome_of];
+        let said = said.into_iter().chain([&self.decision_id]);
+        parts.extend(said.map(|text| text.clone().unwrap_or_default().into_bytes()));
+        for one in &self.evidence {
+            let (id, file) = one.split_once('=').context("--evidence takes ID=FILE")?;
+            parts.extend([id.as_bytes().to_vec(), files::read(Path::new(file))?]);
+        }
+        let digests: Vec<Digest> = parts.iter().map(|part| Digest::of(part)).collect();
+        let bytes: Vec<&[u8]> = digests.iter().map(|d| d.as_bytes().as_slice()).collect();
+        Ok(Digest::of_parts(&bytes))
+    }
+
+    /// The Signed Statement of a payload that was read. `after` is the last
+    /// record with the same description: this one is another action.
+    pub(super) fn seal_payload(
+        &self,
+        payload: &[u8],
+        after: Option<&str>,
+    ) -> anyhow::Result<Vec<u8>> {
         let key = files::signing_key(&self.key)?;
-        let payload = files::read(&self.payload)?;
         if let (Some(Profile::Pacr), Some(issuer)) = (self.profile, &self.iss) {
-            return self.causal(&payload, issuer, &key);
+            return self.causal(payload, issuer, &key);
         }
         match (&self.content_type, &self.iss, &self.sub, &self.outcome_of) {
             (Some(content_type), Some(issuer), Some(subject), _) => {
-                let draft = Draft {
-                    content_type,
-                    issuer,
-                    subject,
-                    issued_at: Some(now()),
-                    payload: &payload,
-                };
+                let draft =
+                    Draft { content_type, issuer, subject, issued_at: Some(now()), payload };
                 Ok(seal(&draft, &key)?)
             }
             (None, Some(issuer), None, Some(subject)) => {
-                self.outcome(&payload, (issuer, subject), &key)
+                self.outcome(payload, (issuer, subject), &key)
             }
-            (None, None, None, None) => self.capsule(&payload, &key),
+            (None, None, None, None) => self.capsule(payload, after, &key),
             _ => Err(Stop::failed(
                 "usage",
                 "an action is described in its file; --iss goes with --content-type and --sub",
@@ -153,18 +181,25 @@ impl What {
         }
     }
 
-    fn capsule(&self, description: &[u8], key: &SigningKey) -> anyhow::Result<Vec<u8>> {
+    fn capsule(
+        &self,
+        description: &[u8],
+        after: Option<&str>,
+        key: &SigningKey,
+    ) -> anyhow::Result<Vec<u8>> {
+        let name = match after {
+            None => Digest::of(description),
+            Some(earlier) => Digest::of_parts(&[description, b"\0", earlier.as_bytes()]),
+        };
         let with = Attachments {
             request: self.request.as_deref().map(json).transpose()?,
             response: self.response.as_deref().map(json).transpose()?,
             evidence: self.evidence.iter().map(|e| evidence(e)).collect::<Result<_, _>>()?,
             supersedes: self.supersedes.clone(),
             decision_id: self.decision_id.clone(),
-            // The same description sealed again is the same action.
-            action_id: format!(
-                "act-{}",
-                Digest::of(description).to_string().get(..32).unwrap_or_default()
-            ),
+            // The same description sealed again is the same action, unless it
+            // is known to be another one.
+            action_id: format!("act-{}", name.to_string().get(..32).unwrap_or_default()),
             now: now(),
         };
         let refused = |code, detail: String| Stop::no(code, detail);

@@ -89,6 +89,9 @@ mod hostile;
 /// Keys of a log that change, and clients that trust the old ones.
 mod succession;
 
+/// `capstan record`, its outbox, and logs that do not answer as they should.
+mod outbox;
+
 /// The verbs around the registration policy.
 mod policy;
 
