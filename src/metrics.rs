@@ -73,9 +73,15 @@ table! {
     RATE_LIMITED: "counter" "capstan_rate_limited" []
         "Requests turned away because their address asked too often";
     TURNED_AWAY: "counter" "capstan_turned_away" []
-        "Registrations answered with 503 unread because the log had enough to do";
+        "Requests answered with 503 unread because the log had enough to do";
+    READS_TURNED_AWAY: "counter" "capstan_reads_turned_away" []
+        "Reads that look through the log answered with 503 because too many did at once";
+    READS_CUT: "counter" "capstan_reads_cut" []
+        "Reads whose answer was cut because their budget was spent";
     IN_WORK: "gauge" "capstan_in_work_statements" []
         "Statements between their arrival and their answer";
+    HELD_BYTES: "gauge" "capstan_held_bytes" []
+        "Bytes of requests and answers that are held at once";
     POLICY: "gauge" "capstan_policy_info" ["digest"]
         "Always 1; digest is the registration policy in force";
     BUILD: "gauge" "capstan_build_info" ["version"]
@@ -169,7 +175,10 @@ struct Inner {
     http_requests: Family<Answer, Counter>,
     rate_limited: Counter,
     turned_away: Counter,
+    reads_turned_away: Counter,
+    reads_cut: Counter,
     in_work: Level,
+    held_bytes: Level,
     policy: Family<Policy, Level>,
 }
 
@@ -207,7 +216,10 @@ impl Metrics {
             http_requests: register(r, &HTTP_REQUESTS, Family::default()),
             rate_limited: register(r, &RATE_LIMITED, Counter::default()),
             turned_away: register(r, &TURNED_AWAY, Counter::default()),
+            reads_turned_away: register(r, &READS_TURNED_AWAY, Counter::default()),
+            reads_cut: register(r, &READS_CUT, Counter::default()),
             in_work: register(r, &IN_WORK, Level::default()),
+            held_bytes: register(r, &HELD_BYTES, Level::default()),
             policy: register(r, &POLICY, Family::default()),
             registry,
         }))
@@ -298,6 +310,21 @@ impl Metrics {
     /// A registration was not looked at because there was enough to do.
     pub fn turned_away(&self) {
         self.0.turned_away.inc();
+    }
+
+    /// A read that looks through the log did not get its turn.
+    pub fn read_turned_away(&self) {
+        self.0.reads_turned_away.inc();
+    }
+
+    /// A read spent its budget.
+    pub fn read_cut(&self) {
+        self.0.reads_cut.inc();
+    }
+
+    /// Bytes of requests and answers that are held now.
+    pub fn held_bytes(&self, bytes: usize) {
+        self.0.held_bytes.set(clamped(bytes));
     }
 
     /// This many statements are in work now.

@@ -19,6 +19,9 @@ pub(super) struct Args {
     /// Print the record and its ancestors as PROV-JSON instead
     #[arg(long)]
     prov: bool,
+    /// Where the page of PROV-JSON before ended
+    #[arg(long, requires = "prov")]
+    cursor: Option<String>,
     #[command(flatten)]
     source: Source,
 }
@@ -27,7 +30,8 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let mut path = vec!["api", "v1", "lineages", args.id.as_str()];
     path.extend(args.to.iter().flat_map(|other| ["to", other.as_str()]));
     path.extend(args.prov.then_some("prov"));
-    let found = ask(&args.source, &path, &[]).await?;
+    let pairs: Vec<_> = args.cursor.iter().map(|cursor| ("cursor", cursor.as_str())).collect();
+    let found = ask(&args.source, &path, &pairs).await?;
     match (&args.to, args.prov) {
         (_, true) => out.document(&found)?,
         (Some(other), _) => out.answer(&found, order(&args.id, other, &found))?,
@@ -37,7 +41,20 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         let said = found.get(*name).filter(|said| !said.is_null());
         said.is_none_or(|said| said.as_array().is_some_and(Vec::is_empty))
     });
-    Ok(if args.prov || is_whole { Answer::Yes } else { Answer::CannotTell })
+    let is_cut = args.prov && is_cut(&args.id, &found, out);
+    Ok(if is_whole && !is_cut { Answer::Yes } else { Answer::CannotTell })
+}
+
+/// Whether the log left out ancestors, and how to get them.
+fn is_cut(id: &str, document: &Value, out: &Out) -> bool {
+    let record = document.get("activity").and_then(|all| all.get(format!("record:{id}")));
+    let said = |name: &str| record.and_then(|record| record.get(name)?.as_str());
+    let Some(limit) = said("capstan:cut") else { return false };
+    match said("capstan:cursor") {
+        Some(cursor) => out.note(printable!("cut ({}): go on with --cursor {}", limit, cursor)),
+        None => out.note(printable!("cut ({}): ask for the farthest records by name", limit)),
+    }
+    true
 }
 
 fn order(id: &str, other: &str, found: &Value) -> Printable {

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 use super::value::{Kind, LogFormat, LogLevel, Secret, Url, Value};
 use crate::wire::limits::{
-    BATCH_BYTES_MAX, BATCH_STATEMENTS_MAX, STATEMENT_BYTES_MAX, WORK_BYTES, WORK_STATEMENTS,
+    BATCH_BYTES_MAX, BATCH_STATEMENTS_MAX, STATEMENT_BYTES_MAX, WORK_BYTES, WORK_BYTES_MIN,
+    WORK_STATEMENTS,
 };
 
 /// One row of the table, as every source and every listing uses it.
@@ -129,6 +130,10 @@ settings! {
         answer_seconds: u64 = 30, in 1..=3600;
         /// Connections held open at once.
         connections: usize = 12_000, in 1..=1_000_000;
+        /// Requests under way at once on one HTTP/2 connection.
+        streams_per_connection: u32 = 100, in 1..=1000;
+        /// Requests under way at once for one address, over all its connections.
+        requests_per_address: usize = 1024, in 1..=1_000_000;
         /// Most statements in one batch request.
         batch_statements: usize = BATCH_STATEMENTS_MAX, in 1..=BATCH_STATEMENTS_MAX;
         /// Largest batch request taken, in bytes.
@@ -138,8 +143,23 @@ settings! {
     work: Work {
         /// Most statements between their arrival and their answer.
         statements: usize = WORK_STATEMENTS, in 1..=1_048_576;
-        /// Most bytes of request bodies, beyond one statement for each request.
-        bytes: usize = WORK_BYTES, in BATCH_BYTES_MAX..=4_294_967_295;
+        /// Most bytes of requests and answers held at once, for everybody together.
+        bytes: usize = WORK_BYTES, in WORK_BYTES_MIN..=4_294_967_295;
+    }
+    /// What a read that walks may cost: search, stories, lineages, bundles.
+    reads: Reads {
+        /// Most statements it reads; past these its answer is cut, and says so.
+        nodes: usize = 10_000, in 256..=10_000_000;
+        /// Most links it follows and places of the index it looks at.
+        edges: usize = 50_000, in 8192..=100_000_000;
+        /// Most bytes of statements it reads, and of a PROV document it writes.
+        bytes: usize = 8_388_608, in 4_194_304..=1_073_741_824;
+        /// Most of them at once.
+        at_once: usize = 4, in 1..=256;
+        /// Most of them at once for one address.
+        per_address: usize = 2, in 1..=256;
+        /// Milliseconds one may wait for its turn before the answer is 503.
+        wait_ms: u64 = 1000, in 0..=60_000;
     }
     /// Statements that wait for the next commit; past these the answer is 503.
     queue: Queue {
@@ -150,12 +170,16 @@ settings! {
         /// Most statements in one commit.
         batch_max: usize = 1024, in 1..=16_384;
     }
-    /// How often one client address may write.
+    /// How often one address may ask; an IPv6 client is its network of 64 bits.
     rate: Rate {
         /// Registrations each second for one address; 0 is no limit.
         per_second: u32 = 0, in 0..=1_000_000;
         /// Registrations one address may make at once; 0 is the same as per_second.
         burst: u32 = 0, in 0..=1_000_000;
+        /// Reads each second for one address, a search counting as ten; 0 is no limit.
+        reads_per_second: u32 = 0, in 0..=1_000_000;
+        /// Reads one address may make at once; 0 is the same as reads_per_second.
+        reads_burst: u32 = 0, in 0..=1_000_000;
         /// Whether X-Forwarded-For names the client; right only behind a proxy that sets it.
         trust_forwarded_for: bool = false;
     }

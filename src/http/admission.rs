@@ -2,9 +2,10 @@
 //! has enough is answered with 503 from its head alone: no body is parsed and
 //! no signature verified for it.
 //!
-//! Three things run out. Statements in work, when commits are slow; bytes of
-//! bodies, when requests are large; and time, when more requests come than
-//! the cores can look at: those wait unseen, and only the pulse tells.
+//! Three things run out. Statements in work, when commits are slow; bytes that
+//! are held for anybody, of heads, bodies and answers; and time, when more
+//! requests come than the cores can look at: those wait unseen, and only the
+//! pulse tells.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,8 +33,9 @@ pub(super) struct Admission {
 struct Limits {
     statements: usize,
     bytes: usize,
-    /// Bytes that every request may hold without asking: one statement, so
-    /// that few who send much do not keep out many who send little.
+    /// What requests may fill that hold more than `own_bytes`: not all of it,
+    /// or few who send much would keep out many who send little.
+    large_bytes: usize,
     own_bytes: usize,
     wait: Duration,
 }
@@ -43,6 +45,7 @@ impl Admission {
         let limits = Limits {
             statements: options.work_statements,
             bytes: options.work_bytes,
+            large_bytes: options.work_bytes - options.work_bytes / 4,
             own_bytes: options.statement_bytes,
             // A registration goes through the queue of the runtime a few
             // times: to be read, to be told of its commit. All of them and
@@ -80,6 +83,11 @@ impl Admission {
         Place { of: self.clone(), statements: 0, bytes: 0 }
     }
 
+    /// Bytes that are held for anybody.
+    pub(super) fn held(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// Statements in work.
     pub(super) fn in_work(&self) -> usize {
         self.statements.load(Ordering::Relaxed)
@@ -108,17 +116,17 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// More of the body has arrived.
+    /// More is held for this request.
     pub(super) fn hold(&mut self, bytes: usize) -> Result<(), Fault> {
-        let before = self.shared_bytes();
-        self.bytes += bytes;
-        let more = self.shared_bytes() - before;
-        let (held, most) = (&self.of.bytes, self.of.limits.bytes);
-        if more > 0 && held.fetch_add(more, Ordering::Relaxed) + more > most {
-            held.fetch_sub(more, Ordering::Relaxed);
-            self.bytes -= bytes;
+        let limits = &self.of.limits;
+        let is_large = self.bytes + bytes > limits.own_bytes;
+        let most = if is_large { limits.large_bytes } else { limits.bytes };
+        let more = |now: usize| now.checked_add(bytes).filter(|held| *held <= most);
+        let order = Ordering::Relaxed;
+        if self.of.bytes.fetch_update(order, order, more).is_err() {
             return Err(self.of.busy(self.of.in_work()));
         }
+        self.bytes += bytes;
         Ok(())
     }
 
@@ -134,16 +142,12 @@ impl Place {
         self.statements += statements;
         Ok(())
     }
-
-    fn shared_bytes(&self) -> usize {
-        self.bytes.saturating_sub(self.of.limits.own_bytes)
-    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.of.statements.fetch_sub(self.statements, Ordering::Relaxed);
-        self.of.bytes.fetch_sub(self.shared_bytes(), Ordering::Relaxed);
+        self.of.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -188,20 +192,21 @@ mod tests {
     }
 
     #[test]
-    fn large_bodies_share_a_room_and_small_ones_have_their_own() {
+    fn large_bodies_leave_room_for_small_ones() {
         let admission =
             admission(|options| (options.statement_bytes, options.work_bytes) = (100, 1000));
         let mut large = admission.place();
         large.hold(60).unwrap();
-        large.hold(1040).unwrap();
-        let mut other = admission.place();
-        other.hold(100).unwrap();
-        assert!(matches!(other.hold(1), Err(Fault::Busy { .. })));
-        admission.place().hold(100).unwrap();
-        drop(large);
-        other.hold(1000).unwrap();
-        drop(other);
-        assert_eq!(admission.bytes.load(Ordering::Relaxed), 0);
+        large.hold(690).unwrap();
+        assert!(matches!(large.hold(1), Err(Fault::Busy { .. })), "three quarters");
+        let mut small = [(); 2].map(|()| admission.place());
+        small.iter_mut().for_each(|one| one.hold(100).unwrap());
+        assert!(matches!(small[0].hold(1), Err(Fault::Busy { .. })), "it would be a large one");
+        admission.place().hold(50).unwrap();
+        assert!(matches!(admission.place().hold(51), Err(Fault::Busy { .. })), "all of it");
+        assert_eq!(admission.held(), 950, "who was sent away holds nothing");
+        drop((large, small));
+        assert_eq!(admission.held(), 0);
     }
 
     /// The runtime of this test has one thread, which is busy with the test:

@@ -15,6 +15,8 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Buf, Frame, SizeHint};
 use tokio::time::Instant;
 
+use super::check::Holding;
+
 /// So much of an answer, or what is left of it, must be taken in the time:
 /// some 2 kB/s by default, which the slowest of honest lines does.
 const STEP: usize = 64 * 1024;
@@ -40,13 +42,13 @@ impl Answers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A body that is watched until it is gone.
-    pub(super) fn watch(&self, body: Body) -> Answer {
+    /// A body that is watched until it is gone, and what is held for it.
+    pub(super) fn watch(&self, body: Body, holding: Option<Arc<Holding>>) -> Answer {
         let mut ledger = self.ledger();
         let number = ledger.next;
         ledger.next += 1;
         ledger.under_way.insert(number, Progress { since: Some(Instant::now()), taken: 0 });
-        Answer { body, place: Arc::new(Place { answers: self.clone(), number }) }
+        Answer { body, place: Arc::new(Place { answers: self.clone(), number, _holding: holding }) }
     }
 
     /// Returns when an answer got nowhere for so long.
@@ -67,6 +69,7 @@ impl Answers {
 struct Place {
     answers: Answers,
     number: u64,
+    _holding: Option<Arc<Holding>>,
 }
 
 impl Place {
@@ -158,7 +161,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_nobody_asks_for_stalls() {
         let answers = Answers::default();
-        let answer = answers.watch(Body::from("receipt"));
+        let answer = answers.watch(Body::from("receipt"), None);
         assert!(stalls(&answers).await);
         drop(answer);
         assert!(!stalls(&answers).await);
@@ -167,7 +170,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_piece_that_does_not_leave_stalls() {
         let answers = Answers::default();
-        let mut answer = answers.watch(Body::from("receipt"));
+        let mut answer = answers.watch(Body::from("receipt"), None);
         let mut piece = first(&mut answer).await;
         assert!(answer.frame().await.is_none());
         drop(answer);
@@ -181,7 +184,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_line_takes_its_time() {
         let answers = Answers::default();
-        let mut answer = answers.watch(Body::from(vec![0; 8 * STEP]));
+        let mut answer = answers.watch(Body::from(vec![0; 8 * STEP]), None);
         let mut piece = first(&mut answer).await;
         let reading = async {
             while piece.has_remaining() {
@@ -198,7 +201,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_we_do_not_have_yet_is_not_the_clients_fault() {
         let answers = Answers::default();
-        let mut answer = answers.watch(Body::new(Never));
+        let mut answer = answers.watch(Body::new(Never), None);
         assert!(tokio::time::timeout(PATIENCE / 2, answer.frame()).await.is_err());
         assert!(!stalls(&answers).await);
     }

@@ -14,9 +14,11 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use tokio::sync::watch;
 
+use super::App;
+use super::body::{self, BodyLimits, Head};
+use super::check::{self, Client};
 use super::entries::{Answer, counted, finished};
 use super::problem::{Problem, RequestId};
-use super::{App, body};
 use crate::service::{Fault, Prepared, Recognised, Rejected};
 use crate::store::Term;
 use crate::wire::cbor;
@@ -52,16 +54,20 @@ enum Fate {
 pub(super) async fn register(
     State(app): State<App>,
     Extension(RequestId(request_id)): Extension<RequestId>,
+    Extension(Client(client)): Extension<Client>,
+    version: axum::http::Version,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let limits = (app.options.batch_bytes, app.options.body_time);
+    let limits = BodyLimits { bytes: app.options.batch_bytes, time: app.options.body_time };
+    let head = Head { headers: &headers, version };
     let mut place = app.admission.place();
-    let bytes = body::read(&headers, body, &[SEQUENCE], limits, &mut place).await?;
+    let bytes = body::read(head, body, &[SEQUENCE], limits, &mut place).await?;
     let limit = app.options.batch_statements;
     let statements = cbor::split_sequence(&bytes, limit)
         .map_err(|e| Problem::malformed(e.code(), format!("not a CBOR sequence: {e}")))?;
     place.work(statements.len())?;
+    check::charge_rest(&app, client, statements.len());
     let recognised: Vec<_> = statements
         .chunks(CHUNK)
         .map(|chunk| {

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::body::{self, BODY_BYTES_MAX};
+use super::body::{self, BODY_BYTES_MAX, BodyLimits, Head};
 use super::problem::Problem;
 use super::{App, negotiate};
 use crate::envelope::StatementId;
@@ -40,12 +40,14 @@ impl Version {
 pub(super) async fn register(
     State(app): State<App>,
     Query(version): Query<Version>,
+    protocol: axum::http::Version,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let limits = (BODY_BYTES_MAX, app.options.body_time);
+    let limits = BodyLimits { bytes: BODY_BYTES_MAX, time: app.options.body_time };
+    let head = Head { headers: &headers, version: protocol };
     let mut place = app.admission.place();
-    let bytes = body::read(&headers, body, STATEMENT_TYPES, limits, &mut place).await?;
+    let bytes = body::read(head, body, STATEMENT_TYPES, limits, &mut place).await?;
     place.work(1)?;
     let receipt_type = negotiate::receipt_type(&headers);
     let answer = match answer(&app, bytes).await? {

@@ -90,13 +90,14 @@ pub(super) async fn metrics(
     if !app.options.metrics_public && !may() {
         return Err(Problem::unauthorized());
     }
-    let service = app.service.clone();
-    let counted = tokio::task::spawn_blocking(move || service.count_waiting()).await;
+    let (service, budget) = (app.service.clone(), app.reads.budget());
+    let counted = tokio::task::spawn_blocking(move || service.count_waiting(budget)).await;
     if let Ok(Err(fault)) = counted {
         // The other numbers are still true.
         tracing::warn!(code = fault.code(), "open items could not be counted");
     }
     app.service.metrics().in_work(app.admission.in_work());
+    app.service.metrics().held_bytes(app.admission.held());
     let body = app.service.metrics().encode();
     Ok(([(CONTENT_TYPE, Metrics::content_type())], body).into_response())
 }

@@ -14,11 +14,13 @@ mod error;
 mod health;
 mod keys;
 mod negotiate;
+mod network;
 mod openapi;
 mod patience;
 mod problem;
 mod proofs;
 mod pulse;
+mod reads;
 mod routes;
 mod search_routes;
 mod serve;
@@ -26,7 +28,6 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,8 +37,11 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{Any, CorsLayer};
 
 use crate::config::{Config, Secret};
-use crate::service::{Buckets, Service};
+use crate::service::{Buckets, Pace, Service};
+use crate::wire::budget::Allowance;
 use admission::Admission;
+use network::{Network, Shares};
+use reads::Reads;
 
 pub use error::Error;
 pub use openapi::document as openapi_document;
@@ -66,10 +70,24 @@ pub struct HttpOptions {
     pub statement_bytes: usize,
     /// Statements in work at once.
     pub work_statements: usize,
-    /// Bytes of bodies at once, beyond one statement for each request.
+    /// Bytes of requests and answers at once.
     pub work_bytes: usize,
-    /// Requests per second and client, and how many at once; none is off.
-    pub rate: Option<(u32, u32)>,
+    /// Requests at once on one HTTP/2 connection.
+    pub streams_per_connection: u32,
+    /// Requests at once of one address.
+    pub requests_per_address: usize,
+    /// What one read that looks through the log may cost.
+    pub reads: Allowance,
+    /// How many of them there may be at once.
+    pub reads_at_once: usize,
+    /// How many of them for one address.
+    pub reads_per_address: usize,
+    /// How long one waits for its turn.
+    pub reads_wait: Duration,
+    /// Registrations per second and address; none is off.
+    pub rate: Option<Rate>,
+    /// Reads per second and address; none is off.
+    pub read_rate: Option<Rate>,
     /// Whether a proxy in front tells the client's address.
     pub trust_forwarded_for: bool,
     /// The token that writes need, if any.
@@ -82,12 +100,33 @@ pub struct HttpOptions {
     pub tls: Option<Arc<rustls::ServerConfig>>,
 }
 
+/// So many each second, and so many at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate {
+    /// Each second.
+    pub per_second: u32,
+    /// At once.
+    pub burst: u32,
+}
+
+impl Rate {
+    /// As the settings have it: 0 each second is no limit, a burst of 0 is as
+    /// many as in a second.
+    fn new(per_second: u32, burst: u32) -> Option<Self> {
+        let burst = if burst == 0 { per_second } else { burst };
+        (per_second > 0).then_some(Self { per_second, burst })
+    }
+
+    fn pace(self) -> Pace {
+        Pace { per_second: f64::from(self.per_second), burst: self.burst }
+    }
+}
+
 impl HttpOptions {
     /// The part of the settings that is ours; reads the TLS files.
     pub fn from_config(config: &Config) -> Result<Self, Error> {
         let seconds = Duration::from_secs;
-        let (per_second, burst) = (config.rate.per_second, config.rate.burst);
-        let burst = if burst == 0 { per_second } else { burst };
+        let (rate, reads) = (&config.rate, &config.reads);
         let tls = match (&config.tls.certificate, &config.tls.key) {
             (Some(certificate), Some(key)) => Some(serve::tls(certificate, key)?),
             _ => None,
@@ -104,8 +143,15 @@ impl HttpOptions {
             statement_bytes: config.limits.statement_bytes,
             work_statements: config.work.statements,
             work_bytes: config.work.bytes,
-            rate: (per_second > 0).then_some((per_second, burst)),
-            trust_forwarded_for: config.rate.trust_forwarded_for,
+            streams_per_connection: config.limits.streams_per_connection,
+            requests_per_address: config.limits.requests_per_address,
+            reads: Allowance { nodes: reads.nodes, edges: reads.edges, bytes: reads.bytes },
+            reads_at_once: reads.at_once,
+            reads_per_address: reads.per_address,
+            reads_wait: Duration::from_millis(reads.wait_ms),
+            rate: Rate::new(rate.per_second, rate.burst),
+            read_rate: Rate::new(rate.reads_per_second, rate.reads_burst),
+            trust_forwarded_for: rate.trust_forwarded_for,
             token: config.auth.token.clone(),
             metrics_public: config.metrics.public,
             grace: seconds(config.shutdown.grace_seconds),
@@ -119,8 +165,14 @@ impl HttpOptions {
 struct App {
     service: Arc<Service>,
     options: Arc<HttpOptions>,
-    client_rate: Arc<Buckets<IpAddr>>,
+    write_rate: Arc<Buckets<Network>>,
+    read_rate: Arc<Buckets<Network>>,
+    requests: Shares,
     admission: Arc<Admission>,
+    /// Reads that look through the log, and bundles of entries: monitors get
+    /// theirs whoever searches meanwhile.
+    reads: Reads,
+    tiles: Reads,
 }
 
 /// The whole surface, callable without a socket.
@@ -130,9 +182,17 @@ pub fn app(service: Arc<Service>, options: HttpOptions) -> Router {
 
 impl App {
     fn new(service: Arc<Service>, options: HttpOptions) -> Self {
-        let admission = Arc::new(Admission::new(&options, service.metrics().clone()));
-        let client_rate = Arc::new(Buckets::new());
-        Self { service, options: Arc::new(options), client_rate, admission }
+        let metrics = || service.metrics().clone();
+        Self {
+            admission: Arc::new(Admission::new(&options, metrics())),
+            reads: Reads::new(&options, metrics()),
+            tiles: Reads::new(&options, metrics()),
+            requests: Shares::new(options.requests_per_address),
+            write_rate: Arc::default(),
+            read_rate: Arc::default(),
+            options: Arc::new(options),
+            service,
+        }
     }
 }
 
@@ -141,7 +201,7 @@ fn router(app: App) -> Router {
         .allow_origin(Any)
         .allow_methods([axum::http::Method::GET, axum::http::Method::HEAD]);
     routes::router()
-        .layer(from_fn_with_state(app.clone(), check::writes))
+        .layer(from_fn_with_state(app.clone(), check::admit))
         .layer(CatchPanicLayer::new())
         .layer(cors)
         .layer(from_fn_with_state(app.clone(), check::observe))

@@ -47,6 +47,28 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized", detail)
     }
 
+    /// All turns of reads that look through the log are taken.
+    pub(super) fn reads_busy() -> Self {
+        let detail = "too many look through the log at once; come back in a second".to_owned();
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, "reads-busy", "Busy", detail).retry_after(1)
+    }
+
+    /// One address asks more often than it may.
+    pub(super) fn too_often(what: &str, per_second: u32, retry_seconds: u64) -> Self {
+        let detail = format!("Only {per_second} {what} per second are allowed.");
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let problem = Self::new(status, "too-many-requests", "Too Many Requests", detail);
+        problem.retry_after(retry_seconds)
+    }
+
+    /// One address has more requests under way than it may.
+    pub(super) fn too_many_at_once(most: usize) -> Self {
+        let detail = format!("Only {most} requests of one address may be under way at once.");
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self::new(status, "too-many-at-once", "Too Many Requests", detail).retry_after(1)
+    }
+
     pub(super) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self

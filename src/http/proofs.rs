@@ -33,7 +33,14 @@ pub(super) async fn tile(
     let missing = |code, detail| Problem::new(StatusCode::NOT_FOUND, code, "Not Found", detail);
     let tile =
         TilePath::parse(&format!("tile/{path}")).map_err(|e| missing(e.code(), e.to_string()))?;
-    let found = app.service.tile(&tile)?;
+    let found = match tile {
+        TilePath::Hashes(_) => app.service.tile(&tile)?,
+        // Made of 256 statements, which may be large.
+        TilePath::Entries { .. } => {
+            let service = app.service.clone();
+            app.tiles.run(app.service, None, move |_| service.tile(&tile)).await?
+        }
+    };
     let bytes = found.ok_or_else(|| {
         missing("tile-beyond-tree", format!("the tree does not reach {tile} yet"))
     })?;

@@ -19,7 +19,24 @@ pub(super) struct Route {
     pub(super) answers: &'static [(u16, &'static [&'static str], &'static str)],
     /// Problems this operation may answer with, besides 500.
     pub(super) problems: &'static [u16],
+    pub(super) demand: Demand,
     pub(super) handler: fn() -> MethodRouter<App>,
+}
+
+/// What an operation costs at worst, and so what it has to pass.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Demand {
+    /// Next to nothing, and asked when everything else is refused: whether the
+    /// log is well.
+    Always,
+    /// As much however large the log is: a receipt and a consistency proof
+    /// read one statement and one tile of 8 KiB for each of its levels, a
+    /// bundle of entries the 256 statements whose digests it holds.
+    Point,
+    /// More with what the log holds: it has a budget, and its turn.
+    Walk,
+    /// A registration.
+    Write,
 }
 
 /// A parameter of a path or a query.
@@ -94,7 +111,8 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[],
         takes: NOTHING,
         answers: &[(200, JSON, "The log's name, head and links")],
-        problems: &[],
+        problems: &[429, 503],
+        demand: Demand::Point,
         handler: || get(health::index),
     },
     Route {
@@ -110,6 +128,7 @@ pub(super) const ROUTES: &[Route] = &[
             (303, NOTHING, "With api-version 2026-03-26: see Location"),
         ],
         problems: &[400, 401, 408, 413, 415, 429, 503],
+        demand: Demand::Write,
         handler: || post(entries::register),
     },
     Route {
@@ -121,6 +140,7 @@ pub(super) const ROUTES: &[Route] = &[
         takes: SEQUENCE,
         answers: &[(200, SEQUENCE, "One [status, receipt / problem / null] for each, in order")],
         problems: &[400, 401, 408, 413, 415, 429, 503],
+        demand: Demand::Write,
         handler: || post(batch::register),
     },
     Route {
@@ -135,7 +155,8 @@ pub(super) const ROUTES: &[Route] = &[
             (204, NOTHING, "Still being committed; ask again"),
             (302, NOTHING, "With api-version 2026-03-26: still being committed"),
         ],
-        problems: &[400, 404],
+        problems: &[400, 404, 429, 503],
+        demand: Demand::Point,
         handler: || get(entries::resolve),
     },
     Route {
@@ -149,7 +170,8 @@ pub(super) const ROUTES: &[Route] = &[
             (200, STATEMENT, "The Transparent Statement"),
             (204, NOTHING, "Still being committed; ask again"),
         ],
-        problems: &[400, 404],
+        problems: &[400, 404, 429, 503],
+        demand: Demand::Point,
         handler: || get(entries::statement),
     },
     Route {
@@ -160,7 +182,8 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[],
         takes: NOTHING,
         answers: &[(200, CBOR, "A COSE_KeySet")],
-        problems: &[],
+        problems: &[429, 503],
+        demand: Demand::Point,
         handler: || get(keys::all),
     },
     Route {
@@ -171,7 +194,8 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[KID],
         takes: NOTHING,
         answers: &[(200, CBOR, "A COSE_Key")],
-        problems: &[400, 404],
+        problems: &[400, 404, 429, 503],
+        demand: Demand::Point,
         handler: || get(keys::one),
     },
     Route {
@@ -182,7 +206,8 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[],
         takes: NOTHING,
         answers: &[(200, TEXT, "The note")],
-        problems: &[],
+        problems: &[429, 503],
+        demand: Demand::Point,
         handler: || get(proofs::checkpoint),
     },
     Route {
@@ -193,7 +218,8 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[],
         takes: NOTHING,
         answers: &[(200, TEXT, "name+hash+key")],
-        problems: &[],
+        problems: &[429, 503],
+        demand: Demand::Point,
         handler: || get(proofs::checkpoint_key),
     },
     Route {
@@ -204,7 +230,8 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[TILE],
         takes: NOTHING,
         answers: &[(200, BYTES, "The tile; it never changes")],
-        problems: &[400, 404],
+        problems: &[400, 404, 429, 503],
+        demand: Demand::Point,
         handler: || get(proofs::tile),
     },
     Route {
@@ -215,7 +242,8 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[FROM, TO],
         takes: NOTHING,
         answers: &[(200, COSE, "The consistency receipt")],
-        problems: &[400],
+        problems: &[400, 429, 503],
+        demand: Demand::Point,
         handler: || get(proofs::consistency),
     },
     search_routes::STATEMENTS,
@@ -234,7 +262,8 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[],
         takes: NOTHING,
         answers: &[(200, JSON, "Name, digest, entry and text")],
-        problems: &[],
+        problems: &[429, 503],
+        demand: Demand::Point,
         handler: || get(health::policy),
     },
     Route {
@@ -246,6 +275,7 @@ pub(super) const ROUTES: &[Route] = &[
         takes: NOTHING,
         answers: &[(200, JSON, "It is")],
         problems: &[503],
+        demand: Demand::Always,
         handler: || get(health::health),
     },
     Route {
@@ -257,6 +287,7 @@ pub(super) const ROUTES: &[Route] = &[
         takes: NOTHING,
         answers: &[(200, JSON, "It does")],
         problems: &[],
+        demand: Demand::Always,
         handler: || get(health::live),
     },
     Route {
@@ -268,6 +299,7 @@ pub(super) const ROUTES: &[Route] = &[
         takes: NOTHING,
         answers: &[(200, JSON, "It would")],
         problems: &[503],
+        demand: Demand::Always,
         handler: || get(health::ready),
     },
     Route {
@@ -279,6 +311,7 @@ pub(super) const ROUTES: &[Route] = &[
         takes: NOTHING,
         answers: &[(200, &["application/openmetrics-text"], "OpenMetrics text")],
         problems: &[401],
+        demand: Demand::Always,
         handler: || get(health::metrics),
     },
     Route {
@@ -289,7 +322,8 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[],
         takes: NOTHING,
         answers: &[(200, JSON, "OpenAPI 3.1")],
-        problems: &[],
+        problems: &[429, 503],
+        demand: Demand::Point,
         handler: || get(health::api),
     },
 ];
@@ -299,7 +333,7 @@ pub(super) fn router() -> Router<App> {
     ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, (route.handler)()))
 }
 
-/// A matched path as a metric label.
-pub(super) fn label(path: &str) -> Option<&'static str> {
-    ROUTES.iter().find(|route| route.path == path).map(|route| route.path)
+/// The row of a matched path; no path has two.
+pub(super) fn row(path: &str) -> Option<&'static Route> {
+    ROUTES.iter().find(|route| route.path == path)
 }

@@ -2,7 +2,7 @@
 
 use axum::routing::get;
 
-use super::routes::{CBOR, ENTRY, JSON, NOTHING, Parameter, Route};
+use super::routes::{CBOR, Demand, ENTRY, JSON, NOTHING, Parameter, Route};
 use super::statements;
 
 const fn query(name: &'static str, about: &'static str) -> Parameter {
@@ -72,7 +72,8 @@ pub(super) const STATEMENTS: Route = Route {
     ],
     takes: NOTHING,
     answers: &[(200, JSON, "A page; not a proof of absence")],
-    problems: &[400],
+    problems: &[400, 429, 503],
+    demand: Demand::Walk,
     handler: || get(statements::search),
 };
 
@@ -84,7 +85,8 @@ pub(super) const STATEMENT: Route = Route {
     parameters: &[ENTRY],
     takes: NOTHING,
     answers: &[(200, JSON, "Place, facts, findings and receipt link")],
-    problems: &[400, 404],
+    problems: &[400, 404, 429, 503],
+    demand: Demand::Walk,
     handler: || get(statements::one),
 };
 
@@ -96,7 +98,8 @@ pub(super) const STORY: Route = Route {
     parameters: &[NAME],
     takes: NOTHING,
     answers: &[(200, JSON, "The story, open or closed")],
-    problems: &[400, 404],
+    problems: &[400, 404, 429, 503],
+    demand: Demand::Walk,
     handler: || get(statements::story),
 };
 
@@ -107,8 +110,9 @@ pub(super) const LINEAGE: Route = Route {
     summary: "The ancestors of a causal record, nearest first, as far as the limits go",
     parameters: &[CAUSAL],
     takes: NOTHING,
-    answers: &[(200, JSON, "Names, what is not logged, and the limit that was hit")],
-    problems: &[400, 404],
+    answers: &[(200, JSON, "Names, what is not logged, the limit that was hit, and where")],
+    problems: &[400, 404, 429, 503],
+    demand: Demand::Walk,
     handler: || get(statements::lineage),
 };
 
@@ -120,7 +124,8 @@ pub(super) const ORDER: Route = Route {
     parameters: &[CAUSAL, OTHER],
     takes: NOTHING,
     answers: &[(200, JSON, "The order, or what stood in the way")],
-    problems: &[400, 404],
+    problems: &[400, 404, 429, 503],
+    demand: Demand::Walk,
     handler: || get(statements::order),
 };
 
@@ -128,11 +133,12 @@ pub(super) const PROV: Route = Route {
     method: "get",
     path: "/api/v1/lineages/{id}/prov",
     id: "prov",
-    summary: "A causal record and its ancestors as PROV-JSON",
-    parameters: &[CAUSAL],
+    summary: "A causal record and its ancestors as PROV-JSON, a page of them",
+    parameters: &[CAUSAL, CURSOR],
     takes: NOTHING,
-    answers: &[(200, JSON, "The document")],
-    problems: &[400, 404],
+    answers: &[(200, JSON, "The document; capstan:cut and capstan:cursor if there is more")],
+    problems: &[400, 404, 429, 503],
+    demand: Demand::Walk,
     handler: || get(statements::prov),
 };
 
@@ -144,7 +150,8 @@ pub(super) const OPEN_ITEMS: Route = Route {
     parameters: &[ISSUER, OPERATOR, DEVELOPER, ACTION_ID, SINCE, UNTIL, LIMIT, CURSOR],
     takes: NOTHING,
     answers: &[(200, JSON, "A page; not a proof of absence")],
-    problems: &[400],
+    problems: &[400, 429, 503],
+    demand: Demand::Walk,
     handler: || get(statements::open_items),
 };
 
@@ -155,7 +162,8 @@ pub(super) const BUNDLE: Route = Route {
     summary: "A statement with policy, trust, chain and checkpoint, to be verified offline",
     parameters: &[ENTRY],
     takes: NOTHING,
-    answers: &[(200, CBOR, "The bundle")],
-    problems: &[400, 404],
+    answers: &[(200, CBOR, "The bundle; header capstan-cut if its chain is not whole")],
+    problems: &[400, 404, 429, 503],
+    demand: Demand::Walk,
     handler: || get(statements::bundle),
 };

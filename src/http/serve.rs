@@ -20,6 +20,8 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 use super::answers::Answers;
+use super::body::WINDOW;
+use super::check::Holding;
 use super::patience::Patience;
 use super::{App, Error, HttpOptions, router};
 use crate::service::Service;
@@ -92,7 +94,11 @@ async fn connection<S>(
         let mut request: Request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
         let (answer, answers) = (router.clone().oneshot(request), answers.clone());
-        async move { Ok::<_, Infallible>(answer.await?.map(|body| answers.watch(body))) }
+        async move {
+            let mut answer = answer.await?;
+            let holding = answer.extensions_mut().remove::<Arc<Holding>>();
+            Ok::<_, Infallible>(answer.map(|body| answers.watch(body, holding)))
+        }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
@@ -107,7 +113,10 @@ async fn connection<S>(
         .timer(TokioTimer::new())
         .keep_alive_interval(limits.header_time)
         .keep_alive_timeout(limits.header_time)
-        .max_header_list_size(header_list);
+        .max_header_list_size(header_list)
+        .max_concurrent_streams(limits.streams_per_connection)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW);
     let stream = Patience::new(stream, (limits.header_time, limits.answer_time));
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::select! {

@@ -1,16 +1,18 @@
 //! Searching: `/api/v1/statements`, stories and open items.
 
-use axum::Json;
-use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use super::App;
+use super::check::Client;
 use super::entries::locate;
 use super::problem::Problem;
+use crate::service::{Fault, Reader};
 use crate::store::{self, Field};
+use crate::wire::budget::Spent;
 use crate::wire::text;
 use crate::wire::time::UnixSeconds;
 
@@ -26,79 +28,124 @@ type Pairs = Vec<(String, String)>;
 /// `GET /api/v1/statements`
 pub(super) async fn search(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     Query(pairs): Query<Pairs>,
-) -> Result<Json<Value>, Problem> {
-    Ok(Json(app.service.search(&query(&pairs, &Field::SEARCHED)?)?))
+) -> Result<Response, Problem> {
+    let query = query(&pairs, &Field::SEARCHED)?;
+    walk(app, client, move |reader| json(&reader.search(&query)?)).await
 }
 
 /// `GET /api/v1/statements/{id}`
 pub(super) async fn one(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     Path(name): Path<String>,
     Query(pairs): Query<Pairs>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     none(&pairs)?;
     let entry = locate(&app, &name)?.ok_or_else(|| unknown(&name))?;
-    Ok(Json(app.service.show(entry.index)?))
+    walk(app, client, move |reader| json(&reader.show(entry.index)?)).await
 }
 
 /// `GET /api/v1/stories/{id}`
 pub(super) async fn story(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     Path(name): Path<String>,
     Query(pairs): Query<Pairs>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     none(&pairs)?;
-    Ok(Json(app.service.story(&name)?.ok_or_else(|| unknown(&name))?))
+    let asked = name.clone();
+    let told = walk(app, client, move |reader| found(reader.story(&asked)?)).await?;
+    told.ok_or_else(|| unknown(&name))
 }
 
 /// `GET /api/v1/lineages/{id}`
 pub(super) async fn lineage(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     Path(id): Path<String>,
     Query(pairs): Query<Pairs>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     none(&pairs)?;
-    Ok(Json(app.service.lineage(&id)?.ok_or_else(|| unknown(&id))?))
+    let asked = id.clone();
+    let told = walk(app, client, move |reader| found(reader.lineage(&asked)?)).await?;
+    told.ok_or_else(|| unknown(&id))
 }
 
 /// `GET /api/v1/lineages/{id}/to/{other}`
 pub(super) async fn order(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     Path((id, other)): Path<(String, String)>,
     Query(pairs): Query<Pairs>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     none(&pairs)?;
-    Ok(Json(app.service.order(&id, &other)?.ok_or_else(|| unknown(&format!("{id} or {other}")))?))
+    let names = format!("{id} or {other}");
+    let told = walk(app, client, move |reader| found(reader.order(&id, &other)?)).await?;
+    told.ok_or_else(|| unknown(&names))
 }
 
 /// `GET /api/v1/lineages/{id}/prov`
 pub(super) async fn prov(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     Path(id): Path<String>,
     Query(pairs): Query<Pairs>,
-) -> Result<Json<Value>, Problem> {
-    none(&pairs)?;
-    Ok(Json(app.service.prov(&id)?.ok_or_else(|| unknown(&id))?))
+) -> Result<Response, Problem> {
+    let from = cursor(&pairs)?;
+    let asked = id.clone();
+    let told = walk(app, client, move |reader| found(reader.prov(&asked, from)?)).await?;
+    told.ok_or_else(|| unknown(&id))
 }
 
 /// `GET /api/v1/open-items`
 pub(super) async fn open_items(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     Query(pairs): Query<Pairs>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let fields = [Field::Operator, Field::Developer, Field::Issuer, Field::ActionId];
-    Ok(Json(app.service.open_items(&query(&pairs, &fields)?)?))
+    let query = query(&pairs, &fields)?;
+    walk(app, client, move |reader| json(&reader.open_items(&query)?)).await
 }
 
 /// `GET /api/v1/bundles/{id}`
 pub(super) async fn bundle(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let entry = locate(&app, &name)?.ok_or_else(|| unknown(&name))?;
-    let bytes = app.service.bundle(&entry)?;
-    Ok(([(CONTENT_TYPE, "application/cbor")], bytes).into_response())
+    let made = move |reader: &mut Reader<'_>| {
+        let bytes = reader.bundle(&entry)?;
+        let limit = reader.spent().map_or("chain", Spent::code);
+        Ok((bytes, reader.is_cut().then_some(limit)))
+    };
+    let (bytes, cut) = walk(app, client, made).await?;
+    let mut response = ([(CONTENT_TYPE, "application/cbor")], bytes).into_response();
+    if let Some(cut) = cut {
+        response.headers_mut().insert("capstan-cut", HeaderValue::from_static(cut));
+    }
+    Ok(response)
+}
+
+/// Looks through the log, when it is this read's turn.
+async fn walk<T: Send + 'static>(
+    app: App,
+    Client(client): Client,
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Problem> {
+    app.reads.run(app.service, client, read).await
+}
+
+/// An answer, written where it was made: large ones take a while.
+fn json(value: &Value) -> Result<Response, Fault> {
+    Ok(([(CONTENT_TYPE, "application/json")], value.to_string()).into_response())
+}
+
+fn found(value: Option<Value>) -> Result<Option<Response>, Fault> {
+    value.as_ref().map(json).transpose()
 }
 
 fn unknown(name: &str) -> Problem {
@@ -108,6 +155,17 @@ fn unknown(name: &str) -> Problem {
 
 fn none(pairs: &Pairs) -> Result<(), Problem> {
     query(pairs, &[]).map(drop)
+}
+
+/// Where the page before ended, and nothing else.
+fn cursor(pairs: &Pairs) -> Result<usize, Problem> {
+    match pairs.as_slice() {
+        [(name, value)] if name == "cursor" => value.parse().map_err(|_| {
+            let detail = format!("cursor is {value:?}; it wants the cursor of a page");
+            Problem::malformed("query-value", detail)
+        }),
+        pairs => none(&pairs.to_vec()).map(|()| 0),
+    }
 }
 
 /// Reads the pairs; whatever is not understood is refused, or a misspelt

@@ -22,7 +22,10 @@ fn busy() -> Metrics {
     clone.answered("/entries/{id}", "BREW", 405);
     clone.rate_limited();
     clone.turned_away();
+    clone.read_turned_away();
+    clone.read_cut();
     clone.in_work(7);
+    clone.held_bytes(9);
     clone.policy_in_force("aa");
     clone.policy_in_force("bb");
     metrics
@@ -57,7 +60,10 @@ fn every_verb_moves_its_number() {
         "capstan_http_requests_total{route=\"/entries/{id}\",method=\"other\",status=\"405\"} 1",
         "capstan_rate_limited_total 1",
         "capstan_turned_away_total 1",
+        "capstan_reads_turned_away_total 1",
+        "capstan_reads_cut_total 1",
         "capstan_in_work_statements 7",
+        "capstan_held_bytes 9",
         "capstan_policy_info{digest=\"bb\"} 1",
         "capstan_build_info{version=\"9.8.7\"} 1",
     ];

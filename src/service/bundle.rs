@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Entry, Fault, Service};
-use crate::envelope::SignedStatement;
+use super::reader::Halt;
+use super::{Entry, Fault, Reader};
 use crate::log::{LeafIndex, TreeSize};
 use crate::profile::{self, Control, Span, Summary};
 use crate::store::{Error, Field, Query};
@@ -14,15 +14,20 @@ const CHAIN_MAX: usize = 200;
 /// Statements of a session among which the one before is looked for.
 const SESSION_MAX: usize = 64;
 
-impl Service {
-    /// The bundle of an entry.
-    pub fn bundle(&self, entry: &Entry) -> Result<Vec<u8>, Fault> {
-        let stored = self.stored(entry.index)?;
-        let in_force = |control| self.control_before(control, entry.index);
+impl Reader<'_> {
+    /// The bundle of an entry. A chain that costs too much comes without its
+    /// oldest records, and the reader knows that it was cut.
+    pub fn bundle(&mut self, entry: &Entry) -> Result<Vec<u8>, Fault> {
+        // The parts that no bundle is without have a budget of their own.
+        let mut own = self.renewed();
+        let stored = own.needed(entry.index, |own| Ok(own.logged(entry.index)?.stored))?;
+        let statement = own.needed(entry.index, |own| own.transparent(entry.index))?;
+        let policy = own.control_before(Control::Policy, entry.index)?;
+        let trust = own.control_before(Control::Trust, entry.index)?;
         let bundle = Bundle {
-            statement: self.transparent_statement(entry)?,
-            policy: in_force(Control::Policy)?,
-            trust: in_force(Control::Trust)?,
+            statement,
+            policy,
+            trust,
             chain: self.chain_before(entry)?,
             checkpoint: self.checkpoint()?,
             collateral: stored.collateral,
@@ -31,34 +36,41 @@ impl Service {
         Ok(bundle.encode())
     }
 
-    fn transparent_at(&self, index: LeafIndex) -> Result<Vec<u8>, Fault> {
-        let entry = self.entry_at(index)?.ok_or(Error::StatementMissing { index })?;
-        self.transparent_statement(&entry)
+    /// What cannot be left out.
+    fn needed<T>(
+        &mut self,
+        index: LeafIndex,
+        get: impl FnOnce(&mut Self) -> Result<T, Halt>,
+    ) -> Result<T, Fault> {
+        get(self).map_err(|halt| match halt {
+            Halt::Fault(fault) => fault,
+            Halt::Spent(_) => Error::StatementMissing { index }.into(),
+        })
     }
 
     /// The control statement of a kind that was in force at an index.
-    fn control_before(&self, control: Control, index: LeafIndex) -> Result<Vec<u8>, Fault> {
+    fn control_before(&mut self, control: Control, index: LeafIndex) -> Result<Vec<u8>, Fault> {
         let found = self.in_force_at(control, index)?;
-        self.transparent_at(found.ok_or(Error::StatementMissing { index })?)
+        let found = found.ok_or(Error::StatementMissing { index })?;
+        self.needed(found, |own| own.transparent(found))
     }
 
     /// Where the control statement stands that was in force at an index.
     pub(super) fn in_force_at(
-        &self,
+        &mut self,
         control: Control,
         index: LeafIndex,
     ) -> Result<Option<LeafIndex>, Fault> {
         let fields = vec![
-            (Field::Issuer, self.identity.issuer.clone()),
+            (Field::Issuer, self.issuer().to_owned()),
             (Field::Subject, control.subject().to_owned()),
             (Field::Profile, "control".to_owned()),
         ];
         let query = Query { fields, limit: 1, ..Query::default() };
         // A control statement is judged by the rules before it; the first
         // ones of a log come with themselves.
-        let bounds = [index.get(), self.head().size.get()];
-        for size in bounds.map(TreeSize::new) {
-            let page = self.store.search(&query, size)?;
+        for size in [TreeSize::new(index.get()), self.size()] {
+            let page = self.page_before(&query, size)?;
             if let Some(found) = page.found.first() {
                 return Ok(Some(*found));
             }
@@ -68,16 +80,40 @@ impl Service {
 
     /// The records that the entry's chain leads back to, those it names as its
     /// predecessors and the one its session goes on from, oldest first.
-    fn chain_before(&self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
+    fn chain_before(&mut self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
         let mut found = BTreeSet::new();
-        let mut at = entry.index;
-        while found.len() < CHAIN_MAX {
-            let Some(parent) = self.summary_at(at)?.parent else { break };
-            let Some(index) = self.first_before(&parent.record_id, at)? else { break };
-            found.insert(index);
-            at = index;
+        match self.follow_chain(entry, &mut found) {
+            Ok(()) | Err(Halt::Spent(_)) => {}
+            Err(Halt::Fault(fault)) => return Err(fault),
         }
+        // The nearest first, as far as the budget goes.
+        let mut chain = Vec::new();
+        for index in found.into_iter().rev() {
+            match self.transparent(index) {
+                Ok(bytes) => chain.push(bytes),
+                Err(Halt::Spent(_)) => break,
+                Err(Halt::Fault(fault)) => return Err(fault),
+            }
+        }
+        chain.reverse();
+        Ok(chain)
+    }
+
+    fn follow_chain(&mut self, entry: &Entry, found: &mut BTreeSet<LeafIndex>) -> Result<(), Halt> {
         let own = self.summary_at(entry.index)?;
+        let (mut at, mut parent) = (entry.index, own.parent.clone());
+        while let Some(before) = parent {
+            let Some(index) = self.first_before(&before.record_id, at)? else { break };
+            if found.len() >= CHAIN_MAX {
+                self.cut();
+                break;
+            }
+            found.insert(index);
+            (at, parent) = (index, self.summary_at(index)?.parent);
+        }
+        if own.predecessors.len() > CHAIN_MAX {
+            self.cut();
+        }
         for id in own.predecessors.iter().take(CHAIN_MAX) {
             found.extend(self.first_before(id, entry.index)?);
         }
@@ -88,35 +124,33 @@ impl Service {
             found.extend(self.session_before(span, Some(issuer), entry.index)?);
             found.extend(self.session_before(span, None, entry.index)?);
         }
-        found.into_iter().map(|index| self.transparent_at(index)).collect()
+        Ok(())
     }
 
-    fn summary_at(&self, index: LeafIndex) -> Result<Summary, Fault> {
-        let canonical = self.stored(index)?.canonical;
-        let damaged = |_| Error::StatementDamaged { index };
-        let statement = SignedStatement::parse_any_size(canonical).map_err(damaged)?;
-        let payload = statement.payload().unwrap_or_default();
-        Ok(profile::read_payload(statement.header(), payload).summary)
+    fn summary_at(&mut self, index: LeafIndex) -> Result<Summary, Halt> {
+        let logged = self.logged(index)?;
+        let payload = logged.statement.payload().unwrap_or_default();
+        Ok(profile::read_payload(logged.statement.header(), payload).summary)
     }
 
     /// The first statement with a record id, if it stands before an index.
-    fn first_before(&self, id: &str, index: LeafIndex) -> Result<Option<LeafIndex>, Fault> {
+    fn first_before(&mut self, id: &str, index: LeafIndex) -> Result<Option<LeafIndex>, Halt> {
         let bound = TreeSize::new(index.get());
-        Ok(self.store.having((Field::RecordId, id), bound, 1)?.first().copied())
+        Ok(self.having_before((Field::RecordId, id), bound, 1)?.first().copied())
     }
 
     /// The statement that a batch goes on from or repeats; of a batch that
     /// does neither, the last one of its session.
     fn session_before(
-        &self,
+        &mut self,
         span: &Span,
         of: Option<String>,
         index: LeafIndex,
-    ) -> Result<Option<LeafIndex>, Fault> {
+    ) -> Result<Option<LeafIndex>, Halt> {
         let mut fields = vec![(Field::Session, span.session.clone())];
         fields.extend(of.map(|issuer| (Field::Issuer, issuer)));
         let query = Query { fields, limit: SESSION_MAX, ..Query::default() };
-        let found = self.store.search(&query, TreeSize::new(index.get()))?.found;
+        let found = self.page_before(&query, TreeSize::new(index.get()))?.found;
         for index in &found {
             let ends = self.summary_at(*index)?.session.map(|earlier| earlier.head);
             if ends.is_some_and(|end| end == span.previous || end == span.head) {

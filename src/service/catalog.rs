@@ -8,23 +8,26 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::reader::{Halt, Logged};
 use super::telling::{entry_json, item_json, story_json};
-use super::{ControlError, Fault, Service, ledger};
+use super::{ControlError, Fault, Reader, ledger};
 use crate::envelope::{Door, Issuer, Resolved, RulesVersion, SignedStatement, StatementId};
 use crate::log::LeafIndex;
 use crate::profile::capsule::OPEN;
 use crate::profile::{self, Control};
-use crate::store::{self, DataDir, Field, Page, Query, Store, Stored};
+use crate::store::{self, DataDir, Field, Page, Query, Store};
 use crate::story::{self, Story};
 use crate::trust::TrustAnchors;
+use crate::wire::budget::Spent;
 use crate::wire::cbor::Value as Cbor;
 use crate::wire::digest::Digest;
 use crate::wire::text;
 
-/// Statements that one story is made of, at most.
+/// Statements that one story is made of, at most: telling it compares each
+/// with each.
 const STORY_MAX: usize = 500;
-/// Candidates that are looked at for one page of open items.
-const CANDIDATES_MAX: usize = 2_000;
+/// Names at which a story that was cut could go on, at most.
+const UNEXPLORED_MAX: usize = 100;
 
 /// What every answer says about itself.
 pub const NOT_PROOF: &str = "Search is this server's index, not proof of absence: \
@@ -39,19 +42,30 @@ pub fn reindex(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, C
     Ok(size.get())
 }
 
-impl Service {
+impl Reader<'_> {
     /// Statements that have everything asked for, newest first.
-    pub fn search(&self, query: &Query) -> Result<Value, Fault> {
-        let page = self.store.search(query, self.head().size)?;
-        let found = page.found.iter().map(|index| Ok(listed(*index, &self.logged(*index)?)));
-        let statements = found.collect::<Result<Vec<Value>, Fault>>()?;
-        Ok(self.page(("statements", statements), &page))
+    pub fn search(&mut self, query: &Query) -> Result<Value, Fault> {
+        let mut page = self.page(query)?;
+        let mut statements = Vec::with_capacity(page.found.len());
+        for index in &page.found {
+            match self.logged(*index) {
+                Ok(logged) => statements.push(listed(&logged)),
+                Err(Halt::Spent(_)) => {
+                    // The next page begins with the one that was too much.
+                    page.next = Some(index.get() + 1);
+                    break;
+                }
+                Err(Halt::Fault(fault)) => return Err(fault),
+            }
+        }
+        Ok(self.told_page(statements, &page))
     }
 
     /// One statement with everything its record says.
-    pub fn show(&self, index: LeafIndex) -> Result<Value, Fault> {
-        let logged = self.logged(index)?;
-        let (header, payload) = (logged.1.header(), logged.1.payload().unwrap_or_default());
+    pub fn show(&mut self, index: LeafIndex) -> Result<Value, Fault> {
+        let logged = self.one(index)?;
+        let statement = &logged.statement;
+        let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
         let findings = profile::read_payload(header, payload).findings;
         let finding = |f: &profile::Finding| {
             json!({
@@ -59,138 +73,191 @@ impl Service {
                 "check": f.check, "gating": f.gating,
             })
         };
-        let issuer = self.issuer_at(index, &logged)?;
-        let mut object = listed(index, &logged);
+        let issuer = self.issuer_at(&logged)?;
+        let mut object = listed(&logged);
         if let Some(fields) = object.as_object_mut() {
             let binding = issuer.as_ref().map(|issuer| issuer.binding.name());
             let anchor = issuer.as_ref().and_then(|issuer| issuer.anchor.as_deref());
             fields.extend(binding.map(|binding| ("binding".to_owned(), json!(binding))));
             fields.extend(anchor.map(|anchor| ("anchor".to_owned(), json!(anchor))));
             fields.insert("findings".to_owned(), findings.iter().map(finding).collect());
-            fields.insert("tree_size".to_owned(), json!(self.head().size.get()));
+            fields.insert("tree_size".to_owned(), json!(self.size().get()));
             fields.insert("note".to_owned(), json!(NOT_PROOF));
         }
         Ok(object)
     }
 
     /// The story that a record id, a statement id or an action id is part of.
-    pub fn story(&self, name: &str) -> Result<Option<Value>, Fault> {
-        let (entries, is_cut) = self.gather(name)?;
+    pub fn story(&mut self, name: &str) -> Result<Option<Value>, Fault> {
+        let Gathered { entries, unexplored } = self.gather(name)?;
         if entries.is_empty() {
             return Ok(None);
         }
         let mut object = story_json(&Story::tell(entries));
         if let Some(fields) = object.as_object_mut() {
             fields.insert("id".to_owned(), json!(name));
-            fields.insert("is_cut".to_owned(), json!(is_cut));
-            fields.insert("tree_size".to_owned(), json!(self.head().size.get()));
+            fields.insert("is_cut".to_owned(), json!(self.is_cut()));
+            fields.insert("limit".to_owned(), json!(self.spent().map(Spent::code)));
+            fields.insert("unexplored".to_owned(), json!(unexplored));
+            fields.insert("tree_size".to_owned(), json!(self.size().get()));
             fields.insert("note".to_owned(), json!(NOT_PROOF));
         }
         Ok(Some(object))
     }
 
     /// Records that wait for somebody, newest first (5.4.4).
-    pub fn open_items(&self, query: &Query) -> Result<Value, Fault> {
-        let size = self.head().size;
+    pub fn open_items(&mut self, query: &Query) -> Result<Value, Fault> {
         let one_of = Some((Field::Verdict, OPEN));
         let mut query = Query { one_of, ..query.clone() };
-        let (limit, mut looked_at) = (query.limit, 0);
+        let limit = query.limit;
         let mut items = Vec::new();
         let page = loop {
             query.limit = (limit - items.len()).max(1);
-            let page = self.store.search(&query, size)?;
-            looked_at += page.found.len();
+            let page = self.page(&query)?;
+            let mut spent_at = None;
             for index in &page.found {
-                let entry = self.told(*index)?;
-                if self.is_open(&entry)? {
-                    items.push(item_json(&entry));
+                match self.open_item(*index) {
+                    Ok(item) => items.extend(item),
+                    Err(Halt::Spent(_)) => {
+                        spent_at = Some(index.get() + 1);
+                        break;
+                    }
+                    Err(Halt::Fault(fault)) => return Err(fault),
                 }
             }
-            let ends = page.next.is_none() || page.is_cut;
-            if ends || items.len() >= limit || looked_at >= CANDIDATES_MAX {
-                let is_cut = page.is_cut || (page.next.is_some() && items.len() < limit);
-                break Page { is_cut, ..page };
+            if let Some(next) = spent_at {
+                break Page { next: Some(next), ..page };
+            }
+            if page.next.is_none() || page.is_cut || items.len() >= limit {
+                break page;
             }
             query.before = page.next;
         };
-        Ok(self.page(("statements", items), &page))
+        Ok(self.told_page(items, &page))
     }
 
-    fn is_open(&self, entry: &story::Entry) -> Result<bool, Fault> {
-        Ok(entry.is_opening() && !self.is_superseded(entry)?)
+    fn open_item(&mut self, index: LeafIndex) -> Result<Option<Value>, Halt> {
+        let entry = self.told(index)?;
+        let is_open = entry.is_opening() && !self.is_superseded(&entry)?;
+        Ok(is_open.then(|| item_json(&entry)))
     }
 
     /// Whether an authorised record took the place of this one.
-    pub(super) fn is_superseded(&self, entry: &story::Entry) -> Result<bool, Fault> {
+    pub(super) fn is_superseded(&mut self, entry: &story::Entry) -> Result<bool, Halt> {
         let Some(id) = &entry.summary.record_id else { return Ok(false) };
         let by = (entry.summary.operator.as_deref().unwrap_or_default(), entry.authority());
-        Ok(self.store.is_superseded(id, by, self.head().size)?)
+        self.has_superseding(id, by)
     }
 
-    fn page(&self, (what, found): (&str, Vec<Value>), page: &Page) -> Value {
+    fn told_page(&self, statements: Vec<Value>, page: &Page) -> Value {
         json!({
-            what: found,
+            "statements": statements,
             "cursor": page.next.map(|bound| bound.to_string()),
-            "is_cut": page.is_cut,
-            "tree_size": self.head().size.get(),
+            "is_cut": self.is_cut(),
+            "limit": self.spent().map(Spent::code),
+            "tree_size": self.size().get(),
             "note": NOT_PROOF,
         })
     }
 
     /// Everything connected with a name: parents, children, outcomes.
-    fn gather(&self, name: &str) -> Result<(Vec<story::Entry>, bool), Fault> {
+    fn gather(&mut self, name: &str) -> Result<Gathered, Fault> {
         let mut found: BTreeMap<u64, story::Entry> = BTreeMap::new();
         let mut asked: BTreeSet<Question> = BTreeSet::new();
         let names = [Field::RecordId, Field::ActionId, Field::Session];
         let mut questions: Vec<Question> = names.map(|field| (field, name.to_owned(), None)).into();
+        let gathered = self.named(name, &mut questions, &mut found);
+        let gathered = gathered.and_then(|()| {
+            while let Some(question) = questions.pop() {
+                if asked.insert(question.clone())
+                    && let Err(halt) = self.answer(&question, &mut questions, &mut found)
+                {
+                    questions.push(question);
+                    return Err(halt);
+                }
+            }
+            Ok(())
+        });
+        match gathered {
+            Ok(()) | Err(Halt::Spent(_)) => {}
+            Err(Halt::Fault(fault)) => return Err(fault),
+        }
+        let left = questions.into_iter().rev().map(|(_, value, _)| value);
+        let unexplored = left.take(UNEXPLORED_MAX).collect();
+        Ok(Gathered { entries: found.into_values().collect(), unexplored })
+    }
+
+    /// The statement with this name itself.
+    fn named(
+        &mut self,
+        name: &str,
+        questions: &mut Vec<Question>,
+        found: &mut BTreeMap<u64, story::Entry>,
+    ) -> Result<(), Halt> {
         if let Some(digest) = Digest::from_hex(name)
-            && let Some(index) = self.store.find(&StatementId::from_digest(digest))?
-            && self.head().size.contains(index)
+            && let Some(index) = self.place(&StatementId::from_digest(digest))?
         {
             let entry = self.told(index)?;
-            questions.extend(connected(&entry));
-            found.insert(index.get(), entry);
+            self.take(entry, questions, found)?;
         }
-        while let Some((field, value, operator)) = questions.pop() {
-            if !asked.insert((field, value.clone(), operator.clone())) {
+        Ok(())
+    }
+
+    /// Every statement that answers a question.
+    fn answer(
+        &mut self,
+        (field, value, operator): &Question,
+        questions: &mut Vec<Question>,
+        found: &mut BTreeMap<u64, story::Entry>,
+    ) -> Result<(), Halt> {
+        let room = STORY_MAX.saturating_sub(found.len());
+        for index in self.having((*field, value), room + 1)? {
+            if found.contains_key(&index.get()) {
                 continue;
             }
-            let room = STORY_MAX.saturating_sub(found.len());
-            let indices = self.store.having((field, &value), self.head().size, room + 1)?;
-            for index in indices {
-                if found.contains_key(&index.get()) {
-                    continue;
-                }
-                if found.len() >= STORY_MAX {
-                    return Ok((found.into_values().collect(), true));
-                }
-                let entry = self.told(index)?;
-                let stated = entry.summary.operator.as_ref();
-                if operator.as_ref().zip(stated).is_some_and(|(one, other)| one != other) {
-                    continue;
-                }
-                questions.extend(connected(&entry));
-                found.insert(index.get(), entry);
+            if found.len() >= STORY_MAX {
+                self.cut();
+                return Err(Halt::Spent(Spent::Nodes));
             }
+            let entry = self.told(index)?;
+            let stated = entry.summary.operator.as_ref();
+            if operator.as_ref().zip(stated).is_some_and(|(one, other)| one != other) {
+                continue;
+            }
+            self.take(entry, questions, found)?;
         }
-        Ok((found.into_values().collect(), false))
+        Ok(())
+    }
+
+    /// Takes a statement into the story, if what it leads to can be paid for:
+    /// a story tells of every link of its statements. The first is told in any
+    /// case.
+    fn take(
+        &mut self,
+        entry: story::Entry,
+        questions: &mut Vec<Question>,
+        found: &mut BTreeMap<u64, story::Entry>,
+    ) -> Result<(), Halt> {
+        let connected = connected(&entry);
+        let paid = self.pay_edges(connected.len());
+        questions.extend(connected);
+        if paid.is_ok() || found.is_empty() {
+            found.insert(entry.index, entry);
+        }
+        Ok(paid?)
     }
 
     /// Who signed an entry and how they were known, by the rules and the trust
     /// in force at its turn; none where that cannot be made out.
-    pub(super) fn issuer_at(
-        &self,
-        index: LeafIndex,
-        (stored, statement): &(Stored, SignedStatement),
-    ) -> Result<Option<Issuer>, Fault> {
-        let own = self.identity.issuer.as_str();
-        let (rules, trust) = if statement.header().claims.issuer.as_deref() == Some(own) {
-            let keys = self.shared.keys.load();
-            (RulesVersion::CURRENT, TrustAnchors::default().with_issuer(own, &keys))
+    fn issuer_at(&mut self, logged: &Logged) -> Result<Option<Issuer>, Fault> {
+        let own = self.issuer().to_owned();
+        let statement = &logged.statement;
+        let (rules, trust) = if statement.header().claims.issuer.as_deref() == Some(own.as_str()) {
+            (RulesVersion::CURRENT, TrustAnchors::default().with_issuer(&own, &self.keys()))
         } else {
-            let of = |control| -> Result<Option<SignedStatement>, Fault> {
-                let found = self.in_force_at(control, index)?;
-                found.map(|at| Ok(self.logged(at)?.1)).transpose()
+            let mut of = |control| -> Result<Option<SignedStatement>, Fault> {
+                let found = self.in_force_at(control, logged.index)?;
+                found.map(|at| Ok(self.one(at)?.statement)).transpose()
             };
             let (Some(policy), Some(trust)) = (of(Control::Policy)?, of(Control::Trust)?) else {
                 return Ok(None);
@@ -203,34 +270,43 @@ impl Service {
             }
         };
         let resolved = Resolved::default();
-        let (log, now) = (Some(own), stored.time);
+        let (log, now) = (Some(own.as_str()), logged.stored.time);
         let door = Door { rules, log, trust: &trust, resolved: &resolved, now };
-        let authentic = ledger::authenticate(statement, stored, &door);
+        let authentic = ledger::authenticate(statement, &logged.stored, &door);
         Ok(authentic.ok().map(|authentic| authentic.issuer().clone()))
     }
 
     /// The facts of the statement at an index.
-    pub(super) fn told(&self, index: LeafIndex) -> Result<story::Entry, Fault> {
-        Ok(facts_of(index, &self.logged(index)?))
+    pub(super) fn told(&mut self, index: LeafIndex) -> Result<story::Entry, Halt> {
+        Ok(facts_of(&self.logged(index)?))
     }
 
-    fn logged(&self, index: LeafIndex) -> Result<(Stored, SignedStatement), Fault> {
-        let stored = self.stored(index)?;
-        let statement = SignedStatement::parse_any_size(stored.canonical.clone());
-        let statement = statement.map_err(|_| store::Error::StatementDamaged { index })?;
-        Ok((stored, statement))
+    /// The only statement an answer is about: any budget reaches for one.
+    fn one(&mut self, index: LeafIndex) -> Result<Logged, Fault> {
+        match self.logged(index) {
+            Ok(logged) => Ok(logged),
+            Err(Halt::Fault(fault)) => Err(fault),
+            Err(Halt::Spent(_)) => Err(store::Error::StatementMissing { index }.into()),
+        }
     }
 }
 
-fn facts_of(index: LeafIndex, (stored, statement): &(Stored, SignedStatement)) -> story::Entry {
-    let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
+/// What a story is made of, and where there may be more.
+struct Gathered {
+    entries: Vec<story::Entry>,
+    unexplored: BTreeSet<String>,
+}
+
+fn facts_of(logged: &Logged) -> story::Entry {
+    let (header, payload) =
+        (logged.statement.header(), logged.statement.payload().unwrap_or_default());
     let read = profile::read_payload(header, payload);
     story::Entry {
-        index: index.get(),
-        id: StatementId::of_canonical(&stored.canonical),
+        index: logged.index.get(),
+        id: StatementId::of_canonical(&logged.stored.canonical),
         issuer: header.claims.issuer.clone().unwrap_or_default(),
         subject: header.claims.subject.clone().unwrap_or_default(),
-        time: stored.time,
+        time: logged.stored.time,
         profile: read.record.profile(),
         summary: read.summary,
     }
@@ -238,9 +314,9 @@ fn facts_of(index: LeafIndex, (stored, statement): &(Stored, SignedStatement)) -
 
 /// The facts, and what an auditor needs besides the statement to authenticate
 /// it again: only when there is something.
-fn listed(index: LeafIndex, logged: &(Stored, SignedStatement)) -> Value {
-    let mut object = entry_json(&facts_of(index, logged));
-    let collateral = &logged.0.collateral;
+fn listed(logged: &Logged) -> Value {
+    let mut object = entry_json(&facts_of(logged));
+    let collateral = &logged.stored.collateral;
     let holds_something = Cbor::read(collateral).is_ok_and(|map| map != Cbor::Map(Vec::new()));
     if let (Some(fields), true) = (object.as_object_mut(), holds_something) {
         fields.insert("collateral".to_owned(), json!(text::base64(collateral)));

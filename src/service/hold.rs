@@ -40,9 +40,10 @@ impl Service {
         loop {
             let heard = self.shared.held.listen(waiting.candidate.names());
             let mut waited = Some((waiting.place, waiting.until));
+            let is_paid = waiting.candidate.is_paid;
             match self.decide(waiting.candidate, &mut waited)? {
                 Decided::Admitted(admitted, basis) => {
-                    let ticket = self.queue.push(admitted, basis)?;
+                    let ticket = self.take_in(admitted, basis, is_paid)?;
                     // Only now, or there were a moment at which nobody has it.
                     drop(waited);
                     return self.finish(ticket).await;

@@ -10,6 +10,7 @@ mod anchors;
 mod backup;
 mod bundle;
 mod catalog;
+mod charge;
 mod clock;
 mod control;
 mod error;
@@ -25,6 +26,7 @@ mod proof;
 mod publish;
 mod queue;
 mod rate;
+mod reader;
 mod recent;
 mod refusals;
 mod register;
@@ -68,7 +70,8 @@ pub use open::{Options, init, init_guarded, name, open};
 pub use proof::Whereabouts;
 pub use publish::keep_publishing;
 pub use queue::{QueueLimits, Ticket};
-pub use rate::Buckets;
+pub use rate::{Buckets, Pace};
+pub use reader::Reader;
 pub use refusals::{Refused, refusals};
 pub use register::{Candidate, Entry, Prepared, Recognised, Registered};
 pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
@@ -91,7 +94,9 @@ pub struct Service {
     /// The tree whose open items were counted last.
     counted: Mutex<Option<TreeSize>>,
     resolver: Option<DidWebResolver>,
-    issuer_rate: Buckets<String>,
+    issuer_rate: Buckets<charge::Payer>,
+    /// Held while an issuer is charged.
+    charging: Mutex<()>,
     read_only: AtomicBool,
     reload_failed: AtomicBool,
     /// Set once, by the scrub.

@@ -346,6 +346,7 @@ pub fn open(
         publishing: std::sync::Mutex::new(()),
         counted: std::sync::Mutex::new(None),
         issuer_rate: Buckets::new(),
+        charging: std::sync::Mutex::new(()),
         read_only: AtomicBool::new(false),
         reload_failed: AtomicBool::new(false),
         damaged: AtomicBool::new(false),

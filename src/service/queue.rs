@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::error::chain;
 use super::line::{Line, Message, Turned};
 use super::{Fault, Shared, Snapshot, Writer, control, now, writer};
-use crate::envelope::{Authentic, StatementId};
+use crate::envelope::{Authentic, Issuer, StatementId};
 use crate::log::{LeafIndex, TreeSize};
 use crate::metrics::Metrics;
 use crate::policy::{Admitted, Facts};
@@ -47,6 +47,8 @@ impl Answer {
 /// A statement's place in the queue.
 pub struct Ticket {
     admitted: Arc<Admitted>,
+    /// Its issuer was charged for it.
+    pub(super) is_paid: bool,
     answer: oneshot::Receiver<Answer>,
 }
 
@@ -58,6 +60,10 @@ impl Ticket {
 
     pub(super) fn canonical(&self) -> &[u8] {
         self.admitted.statement().canonical()
+    }
+
+    pub(super) fn issuer(&self) -> &Issuer {
+        self.admitted.statement().issuer()
     }
 
     pub(super) fn into_statement(self) -> Option<Authentic> {
@@ -139,7 +145,7 @@ impl Queue {
             Turned::Full { waiting } => Fault::Busy { waiting },
             Turned::Closed => Fault::ShuttingDown,
         })?;
-        Ok(Ticket { admitted, answer: ticket })
+        Ok(Ticket { admitted, is_paid: false, answer: ticket })
     }
 
     /// Lets the writer do something between two batches.

@@ -1,58 +1,139 @@
 //! Token buckets by key, bounded in number.
+//!
+//! Why not the `governor` crate: it has weights and a clock for tests, but its
+//! table of keys grows with everybody who comes, and a bound with an eviction
+//! of one's own around it is this file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::sync::Mutex;
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Buckets kept at once. A full bucket is the same as none, so those can be
-/// dropped whenever room is needed.
+/// Buckets kept at once: some 10 MB of addresses.
 const BUCKETS_MAX: usize = 65_536;
 
-/// One bucket per key; each fills at its own pace.
-pub struct Buckets<K> {
-    buckets: Mutex<HashMap<K, Bucket>>,
+/// How fast a bucket fills, and how much it holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Tokens each second; above 0.
+    pub per_second: f64,
+    /// Tokens at most, and at first.
+    pub burst: u32,
 }
 
+/// One bucket per key; each fills at its own pace. A bucket that is full is
+/// the same as none. When there are too many, the one that would be full
+/// soonest makes room: who has just been told to wait is not forgotten because
+/// a crowd came by, and a newcomer always gets a bucket.
+pub struct Buckets<K> {
+    table: Mutex<Table<K>>,
+    most: usize,
+}
+
+struct Table<K> {
+    by_key: HashMap<K, Bucket>,
+    /// When each bucket is full; the number tells apart those of one moment.
+    by_fullness: BTreeMap<(Instant, u64), K>,
+    next: u64,
+}
+
+#[derive(Clone, Copy)]
 struct Bucket {
+    /// Below zero after a batch that was larger than the bucket.
     tokens: f64,
     at: Instant,
-    full_after: f64,
+    full: (Instant, u64),
 }
 
-impl<K: Eq + Hash> Buckets<K> {
+impl<K: Clone + Eq + Hash> Buckets<K> {
     /// No buckets yet.
     pub fn new() -> Self {
-        Self { buckets: Mutex::new(HashMap::new()) }
+        Self::with_room(BUCKETS_MAX)
     }
 
-    /// Takes a token, or says in how many seconds there will be one.
-    pub fn take(&self, key: K, per_second: f64, burst: u32) -> Result<(), u64> {
-        self.take_at(Instant::now(), key, (per_second, burst))
+    fn with_room(most: usize) -> Self {
+        let table = Table { by_key: HashMap::new(), by_fullness: BTreeMap::new(), next: 0 };
+        Self { table: Mutex::new(table), most }
     }
 
-    fn take_at(&self, now: Instant, key: K, (per_second, burst): (f64, u32)) -> Result<(), u64> {
-        let burst = f64::from(burst.max(1));
-        let mut buckets = self.buckets.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if buckets.len() >= BUCKETS_MAX && !buckets.contains_key(&key) {
-            buckets.retain(|_, b| now.duration_since(b.at).as_secs_f64() < b.full_after);
-        }
-        if buckets.len() >= BUCKETS_MAX && !buckets.contains_key(&key) {
-            return Err(1);
-        }
-        let bucket =
-            buckets.entry(key).or_insert(Bucket { tokens: burst, at: now, full_after: 0.0 });
-        let gained = now.duration_since(bucket.at).as_secs_f64() * per_second;
-        let tokens = (bucket.tokens + gained).min(burst);
-        let taken = tokens >= 1.0;
-        bucket.tokens = if taken { tokens - 1.0 } else { tokens };
-        bucket.at = now;
-        bucket.full_after = (burst - bucket.tokens) / per_second;
-        if taken { Ok(()) } else { Err(whole_seconds((1.0 - tokens) / per_second)) }
+    /// Takes so many tokens, or says in how many seconds there will be enough.
+    /// What costs more than the bucket holds is taken from a full one, and the
+    /// rest is owed.
+    pub fn take(&self, key: &K, cost: u32, pace: Pace) -> Result<(), u64> {
+        self.take_at(Instant::now(), key, cost, pace)
+    }
+
+    /// Takes so many tokens, whether they are there or not.
+    pub fn owe(&self, key: &K, cost: u32, pace: Pace) {
+        self.change(Instant::now(), key, -f64::from(cost), pace);
+    }
+
+    /// Puts tokens back that were taken for nothing.
+    pub fn give_back(&self, key: &K, cost: u32, pace: Pace) {
+        self.change(Instant::now(), key, f64::from(cost), pace);
+    }
+
+    /// Takes nothing; says in how many seconds there will be a token, if there
+    /// is none.
+    pub fn look(&self, key: &K, pace: Pace) -> Result<(), u64> {
+        let tokens = self.table().tokens(Instant::now(), key, pace);
+        if tokens >= 1.0 { Ok(()) } else { Err(whole_seconds((1.0 - tokens) / pace.per_second)) }
+    }
+
+    fn take_at(&self, now: Instant, key: &K, cost: u32, pace: Pace) -> Result<(), u64> {
+        let needed = f64::from(cost.min(pace.burst.max(1)));
+        let mut table = self.table();
+        let tokens = table.tokens(now, key, pace);
+        let is_enough = tokens >= needed;
+        let left = if is_enough { tokens - f64::from(cost) } else { tokens };
+        table.put(now, key, left, pace, self.most);
+        if is_enough { Ok(()) } else { Err(whole_seconds((needed - tokens) / pace.per_second)) }
+    }
+
+    fn change(&self, now: Instant, key: &K, by: f64, pace: Pace) {
+        let mut table = self.table();
+        let tokens = (table.tokens(now, key, pace) + by).min(capacity(pace));
+        table.put(now, key, tokens, pace, self.most);
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table<K>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Eq + Hash> Default for Buckets<K> {
+impl<K: Clone + Eq + Hash> Table<K> {
+    /// What is in a bucket now; it is full before it is first used.
+    fn tokens(&self, now: Instant, key: &K, pace: Pace) -> f64 {
+        let Some(bucket) = self.by_key.get(key) else { return capacity(pace) };
+        let gained = now.saturating_duration_since(bucket.at).as_secs_f64() * pace.per_second;
+        (bucket.tokens + gained).min(capacity(pace))
+    }
+
+    fn put(&mut self, now: Instant, key: &K, tokens: f64, pace: Pace, most: usize) {
+        let seconds = (capacity(pace) - tokens) / pace.per_second;
+        let wait = Duration::try_from_secs_f64(seconds).unwrap_or(FOREVER).min(FOREVER);
+        let full = (now + wait, self.next);
+        self.next += 1;
+        match self.by_key.insert(key.clone(), Bucket { tokens, at: now, full }) {
+            Some(before) => drop(self.by_fullness.remove(&before.full)),
+            None if self.by_key.len() > most => {
+                let fullest = self.by_fullness.pop_first();
+                fullest.and_then(|(_, key)| self.by_key.remove(&key));
+            }
+            None => {}
+        }
+        self.by_fullness.insert(full, key.clone());
+    }
+}
+
+/// Longer than anybody waits, and a time can still be computed with it.
+const FOREVER: Duration = Duration::from_secs(365 * 86_400);
+
+fn capacity(pace: Pace) -> f64 {
+    f64::from(pace.burst.max(1))
+}
+
+impl<K: Clone + Eq + Hash> Default for Buckets<K> {
     fn default() -> Self {
         Self::new()
     }
@@ -66,26 +147,63 @@ fn whole_seconds(seconds: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+
+    const PACE: Pace = Pace { per_second: 2.0, burst: 3 };
 
     #[test]
     fn a_bucket_empties_and_fills_at_its_pace() {
         let buckets = Buckets::new();
         let start = Instant::now();
-        let take = |ms: u64| buckets.take_at(start + Duration::from_millis(ms), "a", (2.0, 3));
-        let expected =
-            [(0, Ok(())), (0, Ok(())), (0, Ok(())), (0, Err(1)), (499, Err(1)), (500, Ok(()))];
-        for (at, answer) in expected {
-            assert_eq!(take(at), answer, "at {at} ms");
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        // Milliseconds, cost, answer.
+        let rows = [
+            (0, 1, Ok(())),
+            (0, 2, Ok(())),
+            (0, 1, Err(1)),
+            (499, 1, Err(1)),
+            (500, 1, Ok(())),
+            (500, 3, Err(2)),
+            // A batch larger than the bucket needs a full one, and is paid off.
+            (2000, 9, Ok(())),
+            (2000, 1, Err(4)),
+            (5490, 1, Err(1)),
+            (5510, 1, Ok(())),
+        ];
+        for (ms, cost, answer) in rows {
+            assert_eq!(buckets.take_at(at(ms), &"a", cost, PACE), answer, "at {ms} ms");
         }
-        assert_eq!(buckets.take_at(start, "b", (2.0, 3)), Ok(()), "another key has its own bucket");
+        assert_eq!(buckets.take_at(start, &"b", 3, PACE), Ok(()), "another key has its own bucket");
     }
 
     #[test]
     fn the_wait_is_in_whole_seconds() {
         let buckets = Buckets::new();
+        let (start, slow) = (Instant::now(), Pace { per_second: 0.1, burst: 1 });
+        assert_eq!(buckets.take_at(start, &(), 1, slow), Ok(()));
+        assert_eq!(buckets.take_at(start, &(), 1, slow), Err(10));
+        assert_eq!(buckets.look(&(), slow), Err(10));
+        buckets.give_back(&(), 5, slow);
+        assert_eq!(buckets.look(&(), slow), Ok(()));
+        buckets.owe(&(), 2, slow);
+        assert_eq!(buckets.look(&(), slow), Err(20));
+    }
+
+    /// A crowd that fills the table keeps nobody out, and frees nobody from
+    /// the wait he was told of.
+    #[test]
+    fn a_full_table_forgets_the_fullest_bucket() {
+        let buckets = Buckets::with_room(4);
         let start = Instant::now();
-        assert_eq!(buckets.take_at(start, (), (0.1, 1)), Ok(()));
-        assert_eq!(buckets.take_at(start, (), (0.1, 1)), Err(10));
+        for _ in 0..3 {
+            buckets.take_at(start, &0, 1, PACE).unwrap();
+        }
+        for stranger in 1..1000 {
+            assert_eq!(buckets.take_at(start, &stranger, 1, PACE), Ok(()), "{stranger}");
+        }
+        assert_eq!(buckets.table().by_key.len(), 4);
+        assert_eq!(buckets.table().by_fullness.len(), 4);
+        assert_eq!(buckets.take_at(start, &0, 1, PACE), Err(1), "still empty");
+        assert_eq!(buckets.take_at(start, &999, 2, PACE), Ok(()), "the newest is kept");
+        assert_eq!(buckets.take_at(start, &999, 1, PACE), Err(1));
     }
 }

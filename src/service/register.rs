@@ -75,13 +75,15 @@ pub struct Candidate {
     size: TreeSize,
     pub(super) read: Read,
     terms: Terms,
+    /// It was admitted before, and its issuer was charged for it then.
+    pub(super) is_paid: bool,
 }
 
 impl Candidate {
     fn new(rules: Arc<Rules>, authentic: Authentic, size: TreeSize) -> Self {
         let read = profile::read(&authentic);
         let terms = Terms::of(authentic.statement().header(), &read);
-        Self { rules, authentic, size, read, terms }
+        Self { rules, authentic, size, read, terms, is_paid: false }
     }
 
     /// Under which terms earlier statements can change the decision about it.
@@ -138,17 +140,17 @@ impl Service {
         if let Some(entry) = self.standing(&authentic)? {
             return Ok(Recognised::Known(Box::new(self.again(entry)?)));
         }
-        self.check_issuer_rate(&rules, &authentic)?;
+        self.refuse_too_often(&rules, &authentic)?;
         Ok(Recognised::New(Box::new(Candidate::new(rules, authentic, size))))
     }
 
     /// Decides by what the log says now, and puts what is admitted in the
     /// queue.
     pub fn enqueue(&self, candidate: Candidate) -> Result<Prepared, Rejected> {
-        let id = candidate.authentic.id();
+        let (id, is_paid) = (candidate.authentic.id(), candidate.is_paid);
         match self.decide(candidate, &mut None)? {
             Decided::Admitted(admitted, basis) => {
-                Ok(Prepared::Queued(self.queue.push(admitted, basis)?))
+                Ok(Prepared::Queued(self.take_in(admitted, basis, is_paid)?))
             }
             Decided::Waits(waiting) => Ok(Prepared::Waiting(Box::new(waiting))),
             Decided::Held => Ok(Prepared::Held(id)),
@@ -160,6 +162,7 @@ impl Service {
         let mut ticket = ticket;
         loop {
             let placed = ticket.placed().await?;
+            let is_paid = ticket.is_paid;
             // The rules, or what the log says, changed while it waited: it is
             // decided anew.
             let Some(placed) = placed.into_result() else {
@@ -170,11 +173,13 @@ impl Service {
                 let authentic = statement.authenticate(&self.door(&rules, &resolved))?;
                 let size = self.head().size;
                 if let Some(entry) = self.standing(&authentic)? {
+                    self.give_back(is_paid.then(|| authentic.issuer()));
                     return Ok(self.again(entry)?);
                 }
-                match self.decide(Candidate::new(rules, authentic, size), &mut None)? {
+                let candidate = Candidate { is_paid, ..Candidate::new(rules, authentic, size) };
+                match self.decide(candidate, &mut None)? {
                     Decided::Admitted(admitted, basis) => {
-                        ticket = self.queue.push(admitted, basis)?;
+                        ticket = self.take_in(admitted, basis, is_paid)?;
                         continue;
                     }
                     Decided::Waits(waiting) => return Box::pin(self.wait(waiting)).await,
@@ -182,7 +187,10 @@ impl Service {
                 }
             };
             let entry = Entry { id: ticket.id(), index: placed.index };
-            let Some(path) = &placed.path else { return Ok(self.again(entry)?) };
+            let Some(path) = &placed.path else {
+                self.give_back(is_paid.then(|| ticket.issuer()));
+                return Ok(self.again(entry)?);
+            };
             let canonical = ticket.canonical();
             let receipt = self.release(&placed.snapshot, &entry, path, canonical)?;
             return Ok(Registered { entry, receipt, known: false });
@@ -264,7 +272,7 @@ impl Service {
                 Err(candidate) => *candidate,
             },
         };
-        let Candidate { rules, authentic, size, read, terms } = candidate;
+        let Candidate { rules, authentic, size, read, terms, .. } = candidate;
         let terms = match (&read.summary.session, facts.session) {
             (Some(span), Some(how)) => match how.head_after(span) {
                 Some(head) => {
@@ -304,18 +312,6 @@ impl Service {
             }
             _ => Ok(Resolved::default()),
         }
-    }
-
-    fn check_issuer_rate(&self, rules: &Rules, authentic: &Authentic) -> Result<(), Fault> {
-        let Some(rate) = rules.policy.rate() else { return Ok(()) };
-        let issuer = &authentic.issuer().name;
-        self.issuer_rate
-            .take(issuer.clone(), f64::from(rate.per_minute) / 60.0, rate.per_minute)
-            .map_err(|retry_seconds| Fault::IssuerRate {
-                issuer: issuer.clone(),
-                per_minute: rate.per_minute,
-                retry_seconds,
-            })
     }
 
     fn refuse_oversize(&self, bytes: &[u8]) -> Result<(), envelope::Error> {

@@ -35,8 +35,11 @@ pub(crate) fn data(outside: &TempDir) -> std::path::PathBuf {
 }
 
 pub(crate) fn statement(payload: &[u8]) -> Vec<u8> {
-    let key = es256();
-    Sketch::self_certified(&key).payload(payload).sign(&key)
+    statement_by(&es256(), payload)
+}
+
+fn statement_by(key: &SigningKey, payload: &[u8]) -> Vec<u8> {
+    Sketch::self_certified(key).payload(payload).sign(key)
 }
 
 pub(crate) fn code<T>(result: Result<T, Rejected>) -> &'static str {
@@ -222,10 +225,11 @@ async fn faults_of_our_own() {
 async fn an_issuer_too_often_is_told_when() {
     let policy = format!("{OPEN}\n[rate]\nper_minute = 2\n");
     let (_outside, service) = log_with(&policy, options());
-    let first = statement(b"1");
+    let key = es256();
+    let first = statement_by(&key, b"1");
     assert_eq!(code(service.register(first.clone()).await), "ok");
-    assert_eq!(code(service.register(statement(b"2")).await), "ok");
-    let rejected = service.register(statement(b"3")).await.unwrap_err();
+    assert_eq!(code(service.register(statement_by(&key, b"2")).await), "ok");
+    let rejected = service.register(statement_by(&key, b"3")).await.unwrap_err();
     assert_eq!(rejected.code(), "issuer-rate");
     let Rejected::Fault(Fault::IssuerRate { retry_seconds, .. }) = rejected else { panic!() };
     assert!((1..=30).contains(&retry_seconds));
@@ -233,6 +237,81 @@ async fn an_issuer_too_often_is_told_when() {
     for _ in 0..5 {
         assert!(service.register(first.clone()).await.unwrap().known);
     }
+}
+
+/// Whoever writes an issuer's name into statements of his own spends his own
+/// quota, and what the policy refuses spends nobody's.
+#[tokio::test]
+async fn a_stranger_spends_no_quota_but_his_own() {
+    let policy =
+        "name = \"two\"\n[[allow]]\nsubject = \"urn:example:run:*\"\n[rate]\nper_minute = 2\n";
+    let (_outside, service) = log_with(policy, options());
+    let (issuer, stranger) = (es256(), ed25519());
+    let signed = |key: &SigningKey, subject: &str, payload: &[u8]| {
+        Sketch::self_certified(key).claim(2, subject).payload(payload).sign(key)
+    };
+    let (taken, other) = ("urn:example:run:1", "urn:example:other");
+    let rows = [
+        (&stranger, taken, "ok"),
+        (&stranger, taken, "ok"),
+        (&stranger, taken, "issuer-rate"),
+        (&issuer, other, "policy-refused"),
+        (&issuer, other, "policy-refused"),
+        (&issuer, other, "policy-refused"),
+        (&issuer, taken, "ok"),
+        (&issuer, taken, "ok"),
+        (&issuer, taken, "issuer-rate"),
+        (&issuer, other, "issuer-rate"),
+    ];
+    for (number, (key, subject, expected)) in (0_u8..).zip(rows) {
+        let bytes = signed(key, subject, &[number]);
+        assert_eq!(code(service.register(bytes).await), expected, "row {number}");
+    }
+}
+
+/// A statement is paid for once, however often it comes before it is logged,
+/// and one that finds no room is not paid for.
+#[tokio::test]
+async fn what_comes_again_or_finds_no_room_costs_nothing() {
+    let policy = format!("{OPEN}\n[rate]\nper_minute = 2\n");
+    let limits = QueueLimits { statements: 3, bytes: 100_000, batch: 8 };
+    let (_outside, service) = log_with(&policy, Options { queue: limits, ..options() });
+    let release = hold_writer(&service).await;
+    let key = es256();
+    let bytes = statement_by(&key, b"1");
+    let mut tickets = Vec::new();
+    for _ in 0..3 {
+        let Ok(Prepared::Queued(ticket)) = service.prepare(bytes.clone()).await else {
+            panic!("there is room, and it is paid for")
+        };
+        tickets.push(ticket);
+    }
+    for _ in 0..3 {
+        assert_eq!(code(service.prepare(statement_by(&key, b"2")).await), "busy");
+    }
+    drop(release);
+    for ticket in tickets {
+        assert_eq!(service.finish(ticket).await.unwrap().entry.index.get(), 2);
+    }
+    assert_eq!(code(service.register(statement_by(&key, b"2")).await), "ok");
+    assert_eq!(code(service.register(statement_by(&key, b"3")).await), "issuer-rate");
+}
+
+/// A copy that was recognised before the first was logged, and comes after it.
+#[tokio::test]
+async fn a_copy_that_comes_late_is_not_paid_for() {
+    let policy = format!("{OPEN}\n[rate]\nper_minute = 2\n");
+    let (_outside, service) = log_with(&policy, options());
+    let key = es256();
+    let bytes = statement_by(&key, b"1");
+    let Recognised::New(copy) = service.recognise(bytes.clone()).await.unwrap() else {
+        panic!("nobody logged it yet")
+    };
+    assert!(!service.register(bytes).await.unwrap().known);
+    let Ok(Prepared::Queued(ticket)) = service.enqueue(*copy) else { panic!("there is room") };
+    assert!(service.finish(ticket).await.unwrap().known);
+    assert_eq!(code(service.register(statement_by(&key, b"2")).await), "ok");
+    assert_eq!(code(service.register(statement_by(&key, b"3")).await), "issuer-rate");
 }
 
 /// A receipt that does not verify is withheld, and counted.

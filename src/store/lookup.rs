@@ -1,7 +1,6 @@
 //! Questions to the index: search, and what the log says before a statement.
 //!
-//! Every question has a bound on the rows it may touch; an answer that hit
-//! it says so.
+//! Every question is asked with a budget; an answer that spent it says so.
 
 #[cfg(test)]
 mod tests;
@@ -15,10 +14,9 @@ use crate::log::{LeafIndex, TreeSize};
 use crate::policy::{Earlier, Facts, History, RECORDS_MAX, SUPERSEDES_MAX};
 use crate::profile::cra::trace::{Head, continuity};
 use crate::profile::{self, Summary};
+use crate::wire::budget::{Budget, Spent};
 use crate::wire::time::UnixSeconds;
 
-/// Seeks that one search may cost: about a tenth of a second.
-const SEEKS_MAX: usize = 20_000;
 /// Statements whose rows are written at once when the index is made again.
 const REINDEX_BATCH: u64 = 1024;
 
@@ -77,8 +75,14 @@ impl Wanted {
 }
 
 impl Store {
-    /// Finds statements among the first `size`, newest first.
-    pub fn search(&self, query: &Query, size: TreeSize) -> Result<Page, Error> {
+    /// Finds statements among the first `size`, newest first. A seek is an
+    /// edge: 20,000 take about a tenth of a second.
+    pub fn search(
+        &self,
+        query: &Query,
+        size: TreeSize,
+        budget: &mut Budget,
+    ) -> Result<Page, Error> {
         let first = match query.since {
             Some(since) => self.engine.first_since(since)?.unwrap_or(u64::MAX),
             None => 0,
@@ -88,10 +92,9 @@ impl Store {
         let bounds = [Some(size.get()), query.before, end];
         let mut bound = bounds.into_iter().flatten().min().unwrap_or(0);
         let wanted = Wanted::all(query);
-        let mut seeks = 0;
         let mut page = Page::default();
         while page.found.len() < query.limit {
-            match self.candidate(&wanted, (first, bound), &mut seeks)? {
+            match self.candidate(&wanted, (first, bound), budget)? {
                 Step::Found(index) => {
                     page.found.push(LeafIndex::new(index));
                     bound = index;
@@ -110,7 +113,7 @@ impl Store {
         &self,
         wanted: &[Wanted],
         (first, bound): (u64, u64),
-        seeks: &mut usize,
+        budget: &mut Budget,
     ) -> Result<Step, Error> {
         let Some(mut candidate) = bound.checked_sub(1).filter(|last| *last >= first) else {
             return Ok(Step::End);
@@ -120,8 +123,7 @@ impl Store {
             if agreed == wanted.len() {
                 break;
             }
-            *seeks += term.0.len();
-            if *seeks > SEEKS_MAX {
+            if budget.edges(term.0.len()).is_err() {
                 return Ok(Step::Cut(candidate + 1));
             }
             let mut last = None;
@@ -138,30 +140,35 @@ impl Store {
     }
 
     /// The statements with a value before `bound`, oldest first, at most
-    /// `limit`.
+    /// `limit`; or what of the budget it would take too much of.
     pub fn having(
         &self,
         (field, value): (Field, &str),
         bound: TreeSize,
         limit: usize,
-    ) -> Result<Vec<LeafIndex>, Error> {
+        budget: &mut Budget,
+    ) -> Result<Result<Vec<LeafIndex>, Spent>, Error> {
         let mut all = Vec::new();
         for term in &Wanted::new(field, value).0 {
+            if let Err(spent) = budget.edges(1) {
+                return Ok(Err(spent));
+            }
             all.extend(self.engine.with_term(term, bound.get(), limit)?);
         }
         all.sort_unstable();
-        Ok(all.into_iter().take(limit).map(LeafIndex::new).collect())
+        Ok(Ok(all.into_iter().take(limit).map(LeafIndex::new).collect()))
     }
 
     /// Whether a valid `supersedes` by this operator and issuer stands over a
-    /// record.
+    /// record; or what of the budget it would take too much of.
     pub fn is_superseded(
         &self,
         record_id: &str,
         by: (&str, &str),
         size: TreeSize,
-    ) -> Result<bool, Error> {
-        Before { store: self, bound: size.get() }.is_superseded(record_id, by)
+        budget: &mut Budget,
+    ) -> Result<Result<bool, Spent>, Error> {
+        Before { store: self, bound: size.get() }.superseded_within(record_id, by, budget)
     }
 
     /// What the log says about a statement that is not in it yet, or that
@@ -315,23 +322,37 @@ impl History for Before<'_> {
         self.has_any(&Term::nonce(issuer, nonce))
     }
 
-    fn is_superseded(
+    fn is_superseded(&self, record_id: &str, by: (&str, &str)) -> Result<bool, Error> {
+        let found = self.superseded_within(record_id, by, &mut Budget::unlimited())?;
+        Ok(found.unwrap_or(false))
+    }
+}
+
+impl Before<'_> {
+    fn superseded_within(
         &self,
         record_id: &str,
         (operator, issuer): (&str, &str),
-    ) -> Result<bool, Error> {
+        budget: &mut Budget,
+    ) -> Result<Result<bool, Spent>, Error> {
         let engine = &self.store.engine;
         let operator = Term::new(Field::Operator, operator);
         let issuer = Term::new(Field::Issuer, issuer);
         let term = Term::new(Field::Supersedes, record_id);
+        if let Err(spent) = budget.edges(1) {
+            return Ok(Err(spent));
+        }
         if !engine.knows(&term)? {
-            return Ok(false);
+            return Ok(Ok(false));
         }
         for index in engine.with_term(&term, self.bound, SUPERSEDES_MAX)? {
+            if let Err(spent) = budget.edges(2) {
+                return Ok(Err(spent));
+            }
             if engine.has_term(&operator, index)? && engine.has_term(&issuer, index)? {
-                return Ok(true);
+                return Ok(Ok(true));
             }
         }
-        Ok(false)
+        Ok(Ok(false))
     }
 }

@@ -39,11 +39,14 @@ pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// 5 s; eight clients with batches of 256 are 2048.
 pub const WORK_STATEMENTS: usize = 2048;
 
-/// Bytes of the bodies of requests in work, by default: four of the largest
-/// batches. A body is held a few times over on its way (as it came, split,
-/// parsed, canonical): some 256 MiB. Each connection may hold one statement
-/// beside that.
+/// Bytes of requests and answers that are held at once, by default: four of
+/// the largest batches. A body is held a few times over on its way (as it came,
+/// split, parsed, canonical): some 256 MiB.
 pub const WORK_BYTES: usize = 4 * BATCH_BYTES_MAX;
+
+/// The least it can be set to: a quarter is kept for requests of no more than
+/// one statement, and the largest batch must fit into the rest.
+pub const WORK_BYTES_MIN: usize = 2 * BATCH_BYTES_MAX;
 
 /// Receipts read from one Transparent Statement.
 pub const RECEIPTS_MAX: usize = 64;

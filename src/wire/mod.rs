@@ -1,5 +1,7 @@
 //! Bytes and text, read strictly; nothing here knows what they mean.
 
+pub mod budget;
+
 pub mod cbor;
 
 pub mod digest;

@@ -21,6 +21,7 @@ use capstan::service::{self, Options, Service};
 use capstan::store::{DataDir, Store};
 use capstan::trust::{TrustAnchors, TrustedLog};
 use capstan::verify::{Bundle, Evidence, Outcome, Report, verify};
+use capstan::wire::budget::{Allowance, Budget};
 use capstan::wire::cbor::Value;
 use capstan::wire::jcs::Suite;
 use capstan::wire::json::Json as Text;
@@ -102,6 +103,11 @@ impl Log {
 fn open(data: &std::path::Path) -> Arc<Service> {
     let options = Options::from_config(&Config::default());
     service::open(data, options, Metrics::new("test")).unwrap()
+}
+
+/// What any read of these tests may cost.
+fn plenty() -> Budget {
+    Budget::new(Allowance { nodes: 1000, edges: 10_000, bytes: 1_000_000 })
 }
 
 fn indices(list: &Json) -> Vec<u64> {
@@ -201,7 +207,7 @@ async fn what_waits_is_open_until_its_own_agent_closes_it() {
     let by = Attested::GateExecuted;
     let sent = EffectState::Dispatched { request: None, by };
     log.act(&action("pay-4", "executed", Some(sent))).await;
-    log.service.count_waiting().unwrap();
+    log.service.count_waiting(plenty()).unwrap();
     let text = log.service.metrics().encode();
     for line in ["capstan_open_items 1\n", "capstan_unconfirmed_effects 1\n"] {
         assert!(text.contains(line), "{line} in {text}");
@@ -286,7 +292,7 @@ async fn a_bundle_shows_offline_why_a_statement_is_in_the_log() {
     log.act(&Action { supersedes: Some(asked), ..resolved }).await;
     log.service.publish().unwrap();
     let entry = log.service.entry_at(LeafIndex::new(3)).unwrap().unwrap();
-    let bundle = log.service.bundle(&entry).unwrap();
+    let bundle = log.service.reader(plenty()).bundle(&entry).unwrap();
     let keys = log.service.keys().to_vec();
     let report = log.judge(&bundle, keys.clone());
     assert_eq!((report.artefact, report.verdict()), ("bundle", Outcome::Yes), "{report:?}");

@@ -65,6 +65,9 @@ mod hammer;
 /// Flipped bits in the files of a log.
 mod flips;
 
+/// Reads with little to spend: cuts, cursors and pages.
+mod reads;
+
 /// Copies of a running log, and logs made from copies.
 mod backup;
 

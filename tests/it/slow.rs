@@ -123,6 +123,39 @@ fn who_grants_no_window_is_let_go() {
     }
 }
 
+/// What a connection of HTTP/2 may hold is told to it at the start: streams at
+/// once, and bytes that nobody has read, which are no more than those of the
+/// smallest window there is.
+#[test]
+fn http2_streams_and_windows_are_bounded() {
+    const SETTINGS: u8 = 4;
+    const WINDOW_UPDATE: u8 = 8;
+    let (_dir, server) = log("[limits]\nstreams_per_connection = 7\n");
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    stream.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
+    let (mut told, mut head) = (std::collections::BTreeMap::new(), [0; 9]);
+    // Its own settings, and that it has heard ours, which comes after them.
+    loop {
+        stream.read_exact(&mut head).unwrap();
+        let [a, b, length, kind, flags, ..] = head;
+        let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(length);
+        let mut payload = vec![0; length];
+        stream.read_exact(&mut payload).unwrap();
+        assert_ne!(kind, WINDOW_UPDATE, "the window of the connection grows: {payload:?}");
+        if kind == SETTINGS && flags == 1 {
+            break;
+        }
+        for setting in payload.chunks(6).filter(|_| kind == SETTINGS) {
+            let value = u32::from_be_bytes(setting[2..].try_into().unwrap());
+            told.insert(u16::from_be_bytes([setting[0], setting[1]]), value);
+        }
+    }
+    // SETTINGS_MAX_CONCURRENT_STREAMS is 3, SETTINGS_INITIAL_WINDOW_SIZE is 4.
+    assert_eq!((told.get(&3), told.get(&4)), (Some(&7), Some(&65_535)), "{told:?}");
+}
+
 /// Who is sent away hears it before sending the body, and can go on with the
 /// same connection.
 #[test]

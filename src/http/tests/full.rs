@@ -41,7 +41,7 @@ async fn a_full_house_is_503_from_the_head_of_the_request() {
 }
 
 #[tokio::test]
-async fn reads_and_health_are_never_turned_away() {
+async fn a_full_house_still_answers_reads_and_health() {
     let (log, _release, _first) = full_house().await;
     let (_, policy) = log.service.rules().policy_entry();
     let entry = format!("/entries/{policy}");
@@ -63,16 +63,154 @@ async fn a_place_is_not_lost_with_its_client() {
     assert_eq!(log.app.admission.in_work(), 0);
 }
 
+/// Three quarters are for requests larger than a statement; the head counts.
 #[tokio::test]
 async fn a_body_that_finds_no_room_is_503() {
     let log = Log::new(ROOMY, |options| {
-        (options.statement_bytes, options.work_bytes) = (1000, 500);
+        (options.statement_bytes, options.work_bytes) = (1000, 40_000);
     });
-    for (size, status) in [(1500, 400), (1501, 503)] {
+    for (size, status) in [(25_000, 400), (30_000, 503)] {
         let request =
             Request::post("/entries/batch").header("content-type", "application/cbor-seq");
         let request = request.body(Body::from(vec![0; size])).unwrap();
         let answer = log.router.clone().oneshot(request).await.unwrap();
         assert_eq!(answer.status().as_u16(), status, "{size} bytes");
     }
+    assert_eq!(log.app.admission.held(), 0, "nothing is held for those who are gone");
+}
+
+/// Answers count as long as they are under way.
+#[tokio::test]
+async fn an_answer_that_finds_no_room_is_503() {
+    let log = Log::new(ROOMY, |options| options.work_bytes = 40_000);
+    let (head, body) = log.send("GET", "/policy", Body::empty()).await.into_parts();
+    let held = log.app.admission.held();
+    let body = axum::body::to_bytes(body, 100_000).await.unwrap();
+    assert!(held > body.len() && held < 40_000, "{held}");
+    let large = log.send("GET", "/openapi.json", Body::empty()).await;
+    assert_eq!(large.status(), 503, "it is larger than all there is");
+    drop(head);
+    assert_eq!(log.app.admission.held(), 0);
+}
+
+/// Each address may have so many requests under way, and health is not one of
+/// them. A batch is paid for by the number of its statements.
+#[tokio::test]
+async fn one_address_has_its_share() {
+    let log = Log::new(ROOMY, |options| {
+        (options.requests_per_address, options.trust_forwarded_for) = (2, true);
+        options.rate = Rate::new(1, 4);
+        options.read_rate = Rate::new(1, 21);
+    });
+    let send = |method: &str, path: &str, address: &str, body: Vec<u8>| {
+        let kind =
+            if path.ends_with("batch") { "application/cbor-seq" } else { "application/cose" };
+        let request = Request::builder().method(method).uri(path).header("content-type", kind);
+        let request = request.header("x-forwarded-for", address).body(Body::from(body)).unwrap();
+        log.router.clone().oneshot(request)
+    };
+    let get = |path, address| async move { send("GET", path, address, Vec::new()).await.unwrap() };
+    // Two answers are held back.
+    let (_first, _second) =
+        (get("/policy", "2001:db8::1").await, get("/policy", "2001:db8::2").await);
+    for (path, address, status) in [
+        ("/policy", "2001:db8::3", 429),
+        ("/health/live", "2001:db8::3", 200),
+        ("/policy", "2001:db8:0:1::3", 200),
+    ] {
+        assert_eq!(get(path, address).await.status().as_u16(), status, "{path} {address}");
+    }
+    assert_eq!(code(get("/policy", "2001:db8::3").await).await, "too-many-at-once");
+
+    // A search is as dear as ten other reads.
+    for (path, status) in [
+        ("/api/v1/statements", 200),
+        ("/policy", 200),
+        ("/api/v1/open-items", 200),
+        ("/policy", 429),
+        ("/health", 200),
+    ] {
+        assert_eq!(get(path, "192.0.2.1").await.status().as_u16(), status, "{path}");
+    }
+    assert_eq!(code(get("/policy", "192.0.2.1").await).await, "too-many-requests");
+
+    let batch = [statement(b"1"), statement(b"2"), statement(b"3")].concat();
+    let post = |path, body: Vec<u8>| async move {
+        send("POST", path, "192.0.2.2", body).await.unwrap().status().as_u16()
+    };
+    assert_eq!(post("/entries/batch", batch).await, 200);
+    assert_eq!(post("/entries", statement(b"4")).await, 201);
+    assert_eq!(post("/entries", statement(b"5")).await, 429, "four statements, four tokens");
+}
+
+async fn code(answer: Response<Body>) -> String {
+    let problem = axum::body::to_bytes(answer.into_body(), 10_000).await.unwrap();
+    let problem = Value::read(&problem).unwrap();
+    let code = problem.get("urn:capstan:problem").and_then(|p| p.get("code")?.text());
+    code.unwrap_or_default().to_owned()
+}
+
+/// While all turns are taken, reads that walk are told to come back, and every
+/// other route answers as always.
+#[tokio::test]
+async fn only_reads_that_walk_wait_for_their_turn() {
+    let log = Log::new(ROOMY, |options| {
+        (options.reads_at_once, options.reads_wait) = (1, Duration::ZERO);
+    });
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let (begin, begun) = tokio::sync::oneshot::channel();
+    let (reads, service) = (log.app.reads.clone(), log.service.clone());
+    let walking = tokio::spawn(async move {
+        let walk = move |_: &mut crate::service::Reader<'_>| {
+            begin.send(()).unwrap();
+            let _released = held.recv();
+            Ok(())
+        };
+        reads.run(service, None, walk).await.is_ok()
+    });
+    begun.await.unwrap();
+    for row in super::routes::ROUTES.iter().filter(|row| row.method == "get") {
+        let path = row.path.replace("{*path}", "0/000").replace("{id}", "1.0");
+        let path = path.replace("{other}", "1.1").replace("{kid}", "00");
+        let answer = log.send("GET", &path, Body::empty()).await;
+        let (status, wait) = (answer.status().as_u16(), header(&answer, "retry-after").to_owned());
+        let is_busy = status == 503 && code(answer).await == "reads-busy";
+        assert_eq!(is_busy, row.demand == super::routes::Demand::Walk, "{path}: {status}");
+        assert_eq!(wait == "1", is_busy, "{path}");
+    }
+    drop(release);
+    assert!(walking.await.unwrap());
+    assert_eq!(log.status("GET", "/api/v1/statements", Body::empty()).await, 200);
+    let metrics = log.service.metrics().encode();
+    assert!(metrics.contains("capstan_reads_turned_away_total 8\n"), "{metrics}");
+}
+
+/// One address does not take the turns of all others.
+#[tokio::test]
+async fn an_address_walks_only_so_often_at_once() {
+    let log = Log::new(ROOMY, |options| {
+        (options.reads_at_once, options.reads_per_address) = (2, 1);
+        options.reads_wait = Duration::ZERO;
+        options.trust_forwarded_for = true;
+    });
+    let address: std::net::IpAddr = "192.0.2.1".parse().unwrap();
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let (begin, begun) = tokio::sync::oneshot::channel();
+    let (reads, service) = (log.app.reads.clone(), log.service.clone());
+    tokio::spawn(async move {
+        let walk = move |_: &mut crate::service::Reader<'_>| {
+            begin.send(()).unwrap();
+            let _released = held.recv();
+            Ok(())
+        };
+        reads.run(service, Some(address.into()), walk).await.is_ok()
+    });
+    begun.await.unwrap();
+    for (address, status) in [("192.0.2.1", 503), ("192.0.2.2", 200)] {
+        let request = Request::get("/api/v1/statements").header("x-forwarded-for", address);
+        let request = request.body(Body::empty()).unwrap();
+        let answer = log.router.clone().oneshot(request).await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{address}");
+    }
+    drop(release);
 }

@@ -1,12 +1,14 @@
 //! Who caused whom: questions to the graph of predecessors.
 //!
-//! In: a graph that gives the predecessors of a record, two names, limits.
+//! In: a graph that gives the predecessors of a record, two names, a budget.
 //! Out: an answer, or which limit or missing record stood in the way. Two
 //! records are ordered only if one is an ancestor of the other; everything
 //! else is concurrent, whatever times their payloads carry. Names are no
 //! addresses, so a graph may hold a circle, and a walk must end all the same.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
+
+use crate::wire::budget::{Budget, Spent};
 
 /// Where the predecessors of a record are looked up.
 pub trait Predecessors {
@@ -14,33 +16,34 @@ pub trait Predecessors {
     type Error;
 
     /// The direct predecessors of a record, or none if it is not known. Of a
-    /// name with several contents: those of all of them.
-    fn of(&self, id: &str) -> Result<Option<Vec<String>>, Self::Error>;
+    /// name with several contents: those of all of them. What reading them
+    /// costs is taken from the budget here.
+    fn of(&mut self, id: &str) -> Result<Found, Self::Error>;
+
+    /// What is left for the walk, which pays for every link it follows.
+    fn budget(&mut self) -> &mut Budget;
 }
 
-/// How far a walk goes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Limits {
-    /// Edges between the record asked about and the farthest one looked up.
-    pub depth: usize,
-    /// Records looked at, the one asked about included. Bounds memory too.
-    pub nodes: usize,
-}
+/// What a lookup finds: the predecessors of a record, that there is no such
+/// record, or that the budget does not reach for it.
+pub type Found = Result<Option<Vec<String>>, Spent>;
 
-impl Default for Limits {
-    /// A record takes some microseconds to look up: a tenth of a second.
-    fn default() -> Self {
-        Self { depth: 10_000, nodes: 10_000 }
-    }
-}
+/// Edges between the record asked about and the farthest one looked up.
+pub const DEPTH_MAX: usize = 10_000;
 
 /// What ended a walk early.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Limit {
     /// The lineage is longer than the walk.
     Depth,
-    /// The lineage has more records than the walk looks at.
-    Nodes,
+    /// The lineage has more records, links or bytes than the walk may cost.
+    Budget(Spent),
+}
+
+impl From<Spent> for Limit {
+    fn from(spent: Spent) -> Self {
+        Self::Budget(spent)
+    }
 }
 
 impl Limit {
@@ -48,7 +51,9 @@ impl Limit {
     pub fn code(self) -> &'static str {
         match self {
             Self::Depth => "pacr-limit-depth",
-            Self::Nodes => "pacr-limit-nodes",
+            Self::Budget(Spent::Nodes) => "pacr-limit-nodes",
+            Self::Budget(Spent::Edges) => "pacr-limit-edges",
+            Self::Budget(Spent::Bytes) => "pacr-limit-bytes",
         }
     }
 }
@@ -115,26 +120,28 @@ pub struct Ancestors {
     pub missing: Vec<String>,
     /// Why there may be more.
     pub limit: Option<Limit>,
+    /// Where there may be more: what was reached and not followed.
+    pub unexplored: Vec<String>,
 }
 
-/// All ancestors of a record within the limits.
+/// All ancestors of a record, as far as depth and budget go.
 pub fn ancestors<G: Predecessors>(
-    graph: &G,
+    graph: &mut G,
     id: &str,
-    limits: Limits,
+    depth: usize,
 ) -> Result<Ancestors, G::Error> {
-    walk(graph, id, limits, |_| false).map(|(ancestors, _)| ancestors)
+    walk(graph, id, depth, |_| false).map(|(ancestors, _)| ancestors)
 }
 
 /// Whether `ancestor` is one of `id`. A record is its own ancestor only in a
 /// circle.
 pub fn is_ancestor<G: Predecessors>(
-    graph: &G,
+    graph: &mut G,
     ancestor: &str,
     id: &str,
-    limits: Limits,
+    depth: usize,
 ) -> Result<Ancestry, G::Error> {
-    let (mut seen, is_found) = walk(graph, id, limits, |name| name == ancestor)?;
+    let (mut seen, is_found) = walk(graph, id, depth, |name| name == ancestor)?;
     if is_found {
         return Ok(Ancestry::Yes);
     }
@@ -147,18 +154,19 @@ pub fn is_ancestor<G: Predecessors>(
     Ok(Ancestry::Unresolved { missing: seen.missing.swap_remove(0) })
 }
 
-/// How two records are ordered, each walk within the limits.
+/// How two records are ordered. Each of the two walks has the whole budget.
 pub fn order<G: Predecessors>(
-    graph: &G,
+    graph: &mut G,
     first: &str,
     second: &str,
-    limits: Limits,
+    depth: usize,
 ) -> Result<Order, G::Error> {
     if first == second {
         return Ok(Order::Same);
     }
-    let before = is_ancestor(graph, first, second, limits)?;
-    let after = is_ancestor(graph, second, first, limits)?;
+    let before = is_ancestor(graph, first, second, depth)?;
+    *graph.budget() = graph.budget().renewed();
+    let after = is_ancestor(graph, second, first, depth)?;
     Ok(match (before, after) {
         (Ancestry::Yes, Ancestry::Yes) => Order::Circular,
         (Ancestry::Yes, _) => Order::Before,
@@ -176,43 +184,56 @@ pub fn order<G: Predecessors>(
 /// Breadth first, so that depth is the shortest way. Ends at the first
 /// ancestor that is `wanted`.
 fn walk<G: Predecessors>(
-    graph: &G,
+    graph: &mut G,
     id: &str,
-    limits: Limits,
+    depth_max: usize,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<(Ancestors, bool), G::Error> {
     let mut found = Ancestors::default();
     let mut seen = HashSet::from([id.to_owned()]);
-    let (mut level, mut depth) = (vec![id.to_owned()], 0);
-    while !level.is_empty() {
-        let mut next = Vec::new();
-        for name in level {
-            let Some(causes) = graph.of(&name)? else {
+    let mut queue = VecDeque::from([(id.to_owned(), 0)]);
+    while let Some((name, depth)) = queue.pop_front() {
+        let causes = match graph.of(&name)? {
+            Ok(Some(causes)) => causes,
+            Ok(None) => {
                 found.missing.push(name);
                 continue;
-            };
-            for cause in causes {
-                if wanted(&cause) {
-                    return Ok((found, true));
-                }
-                if seen.contains(&cause) {
-                    continue;
-                }
-                if depth == limits.depth {
-                    found.limit = Some(Limit::Depth);
-                    continue;
-                }
-                if seen.len() >= limits.nodes {
-                    found.limit = Some(Limit::Nodes);
-                    return Ok((found, false));
-                }
-                seen.insert(cause.clone());
-                found.ids.push(cause.clone());
-                next.push(cause);
             }
+            Err(spent) => return Ok((found.cut(spent, name, queue), false)),
+        };
+        let mut is_deeper = false;
+        for cause in causes {
+            if wanted(&cause) {
+                return Ok((found, true));
+            }
+            if let Err(spent) = graph.budget().edges(1) {
+                return Ok((found.cut(spent, name, queue), false));
+            }
+            if seen.contains(&cause) {
+                continue;
+            }
+            if depth == depth_max {
+                is_deeper = true;
+                continue;
+            }
+            seen.insert(cause.clone());
+            found.ids.push(cause.clone());
+            queue.push_back((cause, depth + 1));
         }
-        depth += 1;
-        level = next;
+        if is_deeper {
+            found.limit = Some(Limit::Depth);
+            found.unexplored.push(name);
+        }
     }
     Ok((found, false))
+}
+
+impl Ancestors {
+    /// Ends at `name`, of which not everything was followed.
+    fn cut(mut self, spent: Spent, name: String, queue: VecDeque<(String, usize)>) -> Self {
+        self.limit = Some(spent.into());
+        self.unexplored.push(name);
+        self.unexplored.extend(queue.into_iter().map(|(name, _)| name));
+        self
+    }
 }

@@ -28,7 +28,7 @@ use crate::wire::json::Json;
 pub use codes::{CODES, IMPORT_CODES};
 pub use describe::{Error as DescriptionError, describe};
 pub use id::CausalId;
-pub use prov::prov;
+pub use prov::{mark_cut, prov, prov_bytes};
 pub use tag::{Error as TagError, Kind, Tag};
 pub use tuple::{CognitiveSplit, Estimate, Resources, SixTuple};
 

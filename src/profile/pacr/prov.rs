@@ -51,6 +51,35 @@ pub fn prov(records: &[&SixTuple]) -> Value {
     Value::Object(document)
 }
 
+/// Bytes of the document that a record takes, at most: what it is, with seven
+/// estimates of three ends each, its payload, and one relation for each cause.
+pub fn prov_bytes(record: &SixTuple) -> usize {
+    const RECORD: usize = 3_000;
+    const CAUSE: usize = 500;
+    RECORD + 2 * record.payload.len() + CAUSE * record.predecessors.len()
+}
+
+/// Says in the document that it leaves out ancestors of a record: why, and the
+/// cursor of the next page, if there is one. They are attributes of the
+/// record's activity, so that the document is still PROV-JSON.
+pub fn mark_cut(document: &mut Value, id: &str, limit: &str, cursor: Option<usize>) {
+    let Some(sections) = document.as_object_mut() else { return };
+    if let Some(prefix) = sections.get_mut("prefix").and_then(Value::as_object_mut) {
+        prefix.insert("capstan".to_owned(), "urn:capstan:prov:".into());
+    }
+    let activities = sections.entry("activity").or_insert_with(|| json!({}));
+    let Some(activities) = activities.as_object_mut() else { return };
+    let mut mark = Map::from_iter([("capstan:cut".to_owned(), limit.into())]);
+    mark.extend(cursor.map(|cursor| ("capstan:cursor".to_owned(), cursor.to_string().into())));
+    let name = format!("record:{id}");
+    match activities.get_mut(&name) {
+        Some(Value::Object(attributes)) => attributes.extend(mark),
+        // Several contents under one name: the mark stands beside them.
+        Some(Value::Array(all)) => all.push(Value::Object(mark)),
+        _ => drop(activities.insert(name, Value::Object(mark))),
+    }
+}
+
 fn activity_name(id: CausalId) -> String {
     format!("record:{id}")
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::envelope::Header;
 use crate::profile::{Read, Record};
 use crate::store::DataDir;
+use crate::wire::budget::Allowance;
 
 /// Two words that are never together but once, and take turns everywhere
 /// else: the candidate moves down by one with every look at a word.
@@ -25,11 +26,12 @@ fn a_search_that_costs_too_much_is_cut_and_goes_on() {
     let times = [(LeafIndex::new(0), UnixSeconds::new(1))].into_iter();
     store.engine.fill_index(group, times).unwrap();
 
+    let cost = || Budget::new(Allowance { nodes: 0, edges: 20_000, bytes: 0 });
     let words = vec!["even".to_owned(), "odd".to_owned()];
     let mut query = Query { words, limit: 10, ..Query::default() };
     let mut cuts = 0;
     let last = loop {
-        let page = store.search(&query, TreeSize::new(SIZE)).unwrap();
+        let page = store.search(&query, TreeSize::new(SIZE), &mut cost()).unwrap();
         if !page.is_cut {
             break page;
         }
@@ -46,5 +48,18 @@ fn a_search_that_costs_too_much_is_cut_and_goes_on() {
     // In one field a look costs one seek, and the same question is cheap.
     let fields = vec![(Field::Operator, "even".to_owned()), (Field::ActionId, "odd".to_owned())];
     let query = Query { fields, limit: 10, ..Query::default() };
-    assert_eq!(store.search(&query, TreeSize::new(SIZE)).unwrap(), last);
+    assert_eq!(store.search(&query, TreeSize::new(SIZE), &mut cost()).unwrap(), last);
+}
+
+/// Values with a zero byte inside do not stand between the rows of a shorter
+/// one: a search for that one costs no more, however many there are.
+#[test]
+fn a_value_with_a_zero_byte_lies_apart() {
+    let plain = Term::new(Field::Issuer, "x");
+    let range = plain.at(0)..=plain.at(u64::MAX);
+    for value in ["x\0", "x\0\0\0\0\0\0\0\x01", "x\0\0\0\0\0\0\0\x01and more"] {
+        let row = Term::new(Field::Issuer, value).at(7);
+        assert!(!range.contains(&row), "{value:?}");
+    }
+    assert_ne!(Term::new(Field::Issuer, "x\0"), Term::new(Field::Issuer, "x\0\0"));
 }

@@ -6,14 +6,21 @@ use std::convert::Infallible;
 use proptest::prelude::*;
 
 use super::super::dag::*;
+use crate::wire::budget::{Allowance, Budget, Spent};
 
 struct Graph(HashMap<String, Vec<String>>);
 
-impl Predecessors for Graph {
+struct Walk<'a>(&'a Graph, Budget);
+
+impl Predecessors for Walk<'_> {
     type Error = Infallible;
 
-    fn of(&self, id: &str) -> Result<Option<Vec<String>>, Infallible> {
-        Ok(self.0.get(id).cloned())
+    fn of(&mut self, id: &str) -> Result<Found, Infallible> {
+        Ok(self.1.node().map(|()| self.0.0.get(id).cloned()))
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.1
     }
 }
 
@@ -25,11 +32,32 @@ impl Graph {
     }
 
     fn order(&self, first: &str, second: &str, limits: Limits) -> Order {
-        order(self, first, second, limits).unwrap()
+        order(&mut Walk(self, limits.budget()), first, second, limits.depth).unwrap()
+    }
+
+    fn ancestors(&self, id: &str, limits: Limits) -> Ancestors {
+        ancestors(&mut Walk(self, limits.budget()), id, limits.depth).unwrap()
+    }
+
+    fn is_ancestor(&self, ancestor: &str, id: &str, limits: Limits) -> Ancestry {
+        is_ancestor(&mut Walk(self, limits.budget()), ancestor, id, limits.depth).unwrap()
     }
 }
 
-const FAR: Limits = Limits { depth: 100_000, nodes: 100_000 };
+#[derive(Clone, Copy)]
+struct Limits {
+    depth: usize,
+    nodes: usize,
+    edges: usize,
+}
+
+impl Limits {
+    fn budget(self) -> Budget {
+        Budget::new(Allowance { nodes: self.nodes, edges: self.edges, bytes: 1 })
+    }
+}
+
+const FAR: Limits = Limits { depth: 100_000, nodes: 100_000, edges: 100_000 };
 
 #[test]
 fn ordered_only_by_lineage() {
@@ -60,11 +88,11 @@ fn ordered_only_by_lineage() {
         assert_eq!(graph.order(first, second, FAR), expected, "{first} {second}");
         assert_eq!(expected.name(), name);
     }
-    let seen = ancestors(&graph, "f", FAR).unwrap();
+    let seen = graph.ancestors("f", FAR);
     assert_eq!(seen.ids, ["gone", "d", "b", "c", "a"]);
     assert_eq!((seen.missing, seen.limit), (vec!["gone".to_owned()], None));
-    assert_eq!(is_ancestor(&graph, "x", "x", FAR), Ok(Ancestry::Yes), "in a circle");
-    assert_eq!(is_ancestor(&graph, "a", "a", FAR), Ok(Ancestry::No));
+    assert_eq!(graph.is_ancestor("x", "x", FAR), Ancestry::Yes, "in a circle");
+    assert_eq!(graph.is_ancestor("a", "a", FAR), Ancestry::No);
 }
 
 #[test]
@@ -76,27 +104,41 @@ fn limits_are_answers_of_their_own() {
     chain.insert("0".to_owned(), Vec::new());
     chain.insert("wide".to_owned(), names.clone());
     let graph = Graph(chain);
-    let by_depth = Limits { depth: 100, nodes: 100_000 };
-    let by_nodes = Limits { depth: 100_000, nodes: 100 };
-    let reached = |limits| is_ancestor(&graph, "0", "49999", limits).unwrap();
+    let by_depth = Limits { depth: 100, ..FAR };
+    let by_nodes = Limits { nodes: 100, ..FAR };
+    let by_edges = Limits { edges: 100, ..FAR };
+    let (nodes, edges) = (Limit::Budget(Spent::Nodes), Limit::Budget(Spent::Edges));
+    let reached = |limits| graph.is_ancestor("0", "49999", limits);
     assert_eq!(reached(by_depth), Ancestry::LimitReached(Limit::Depth));
-    assert_eq!(reached(by_nodes), Ancestry::LimitReached(Limit::Nodes));
+    assert_eq!(reached(by_nodes), Ancestry::LimitReached(nodes));
+    assert_eq!(reached(by_edges), Ancestry::LimitReached(edges));
     assert_eq!(reached(FAR), Ancestry::Yes);
     assert_eq!(graph.order("1", "49999", by_depth), Order::LimitReached(Limit::Depth));
     assert_eq!(Order::LimitReached(Limit::Depth).name(), "limit-reached");
+    let near = graph.is_ancestor("49990", "49999", by_nodes);
+    assert_eq!(near, Ancestry::Yes, "what is found is found");
+    // Names reached, why no more, names that were not followed.
+    let rows = [
+        ("wide", by_nodes, 50_000, Some(nodes), 49_901),
+        ("wide", by_edges, 100, Some(edges), 101),
+        ("49999", by_nodes, 100, Some(nodes), 1),
+        ("5", Limits { depth: 3, ..FAR }, 3, Some(Limit::Depth), 1),
+        ("3", Limits { depth: 3, nodes: 4, edges: 3 }, 3, None, 0),
+    ];
+    for (id, limits, reached, limit, unexplored) in rows {
+        let seen = graph.ancestors(id, limits);
+        let found = (seen.ids.len(), seen.limit, seen.unexplored.len());
+        assert_eq!(found, (reached, limit, unexplored), "{id}");
+    }
+    // Who goes on from what was not followed sees the rest.
+    let first = graph.ancestors("49999", by_nodes);
+    let rest = graph.ancestors(&first.unexplored[0], FAR);
+    assert_eq!((first.ids.len() + rest.ids.len(), rest.limit), (49_999, None));
+    let codes = [Limit::Depth, nodes, edges, Limit::Budget(Spent::Bytes)].map(Limit::code);
     assert_eq!(
-        (Limit::Depth.code(), Limit::Nodes.code()),
-        ("pacr-limit-depth", "pacr-limit-nodes")
+        codes,
+        ["pacr-limit-depth", "pacr-limit-nodes", "pacr-limit-edges", "pacr-limit-bytes"]
     );
-    let near = is_ancestor(&graph, "49990", "49999", by_nodes);
-    assert_eq!(near, Ok(Ancestry::Yes), "what is found is found");
-    let seen = ancestors(&graph, "wide", by_nodes).unwrap();
-    assert_eq!((seen.ids.len(), seen.limit), (99, Some(Limit::Nodes)));
-    let seen = ancestors(&graph, "5", Limits { depth: 3, nodes: 100 }).unwrap();
-    assert_eq!((seen.ids.len(), seen.limit), (3, Some(Limit::Depth)));
-    let seen = ancestors(&graph, "3", Limits { depth: 3, nodes: 4 }).unwrap();
-    assert_eq!((seen.ids.len(), seen.limit), (3, None), "just enough");
-    assert_eq!(reached(Limits::default()), Ancestry::LimitReached(Limit::Nodes));
 }
 
 /// Every ancestor, by following everything.
@@ -141,7 +183,7 @@ proptest! {
         for (first, second) in pairs {
             let (first, second) = (first.to_string(), second.to_string());
             let (of_first, of_second) = (naive(&graph, &first), naive(&graph, &second));
-            let walked = ancestors(&graph, &second, FAR).unwrap();
+            let walked = graph.ancestors(&second, FAR);
             prop_assert_eq!(walked.ids.len(), of_second.len());
             prop_assert_eq!(&walked.ids.into_iter().collect::<HashSet<_>>(), &of_second);
             let expected = if first == second {
@@ -154,7 +196,7 @@ proptest! {
                 Order::Concurrent
             };
             prop_assert_eq!(graph.order(&first, &second, FAR), expected);
-            let is_ancestor = is_ancestor(&graph, &first, &second, FAR).unwrap();
+            let is_ancestor = graph.is_ancestor(&first, &second, FAR);
             prop_assert_eq!(is_ancestor == Ancestry::Yes, of_second.contains(&first));
         }
     }

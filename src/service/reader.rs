@@ -1,0 +1,192 @@
+//! Reading what a log holds, at a price.
+//!
+//! Everything that looks through a log or follows links in it is a method of
+//! `Reader`, and a reader has a budget. Its fields are private to this file:
+//! code elsewhere cannot reach the store but through the methods here, which
+//! charge for what they do, so a walk without a budget does not compile.
+
+use std::sync::Arc;
+
+use super::{Fault, Service, Whereabouts};
+use crate::envelope::{SignedStatement, StatementId};
+use crate::key::PublicKey;
+use crate::log::{LeafIndex, TreeSize};
+use crate::store::{Error, Field, Page, Query, Stored};
+use crate::wire::budget::{Budget, Spent};
+
+/// A reader of the log as its last signed head covers it.
+pub struct Reader<'a> {
+    service: &'a Service,
+    size: TreeSize,
+    budget: Budget,
+    is_cut: bool,
+}
+
+/// Why a walk ended before its end.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The budget is spent: what was found so far is the answer.
+    Spent(Spent),
+    /// There is no answer.
+    Fault(Fault),
+}
+
+impl From<Spent> for Halt {
+    fn from(spent: Spent) -> Self {
+        Self::Spent(spent)
+    }
+}
+
+impl From<Fault> for Halt {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// A statement as it is stored, and parsed.
+pub(super) struct Logged {
+    pub(super) index: LeafIndex,
+    pub(super) stored: Stored,
+    pub(super) statement: SignedStatement,
+}
+
+impl Service {
+    /// The log, for one answer that may cost so much.
+    pub fn reader(&self, budget: Budget) -> Reader<'_> {
+        Reader { service: self, size: self.head().size, budget, is_cut: false }
+    }
+}
+
+impl Reader<'_> {
+    /// The size of the tree that is read.
+    pub fn size(&self) -> TreeSize {
+        self.size
+    }
+
+    /// Whether the answer would have been longer, had it been allowed to cost
+    /// more.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut || self.budget.spent().is_some()
+    }
+
+    /// What ran out, if anything did.
+    pub fn spent(&self) -> Option<Spent> {
+        self.budget.spent()
+    }
+
+    /// Says that the answer leaves something out.
+    pub(super) fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// The same reader with its whole budget again, for the second part of an
+    /// answer.
+    pub(super) fn renewed(&self) -> Self {
+        let (size, is_cut) = (self.size, self.is_cut);
+        Self { service: self.service, size, budget: self.budget.renewed(), is_cut }
+    }
+
+    /// The log's own name.
+    pub(super) fn issuer(&self) -> &str {
+        &self.service.identity.issuer
+    }
+
+    /// Its public keys.
+    pub(super) fn keys(&self) -> Arc<Vec<PublicKey>> {
+        self.service.keys()
+    }
+
+    /// The last published checkpoint.
+    pub(super) fn checkpoint(&self) -> Result<String, Fault> {
+        self.service.checkpoint()
+    }
+
+    /// What is left, for a walk that pays by itself.
+    pub(super) fn left(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    /// Pays for links that are followed.
+    pub(super) fn pay_edges(&mut self, count: usize) -> Result<(), Spent> {
+        self.budget.edges(count)
+    }
+
+    /// Pays for bytes of an answer.
+    pub(super) fn pay_bytes(&mut self, bytes: usize) -> Result<(), Spent> {
+        self.budget.write(bytes)
+    }
+
+    /// A page of statements, newest first.
+    pub(super) fn page(&mut self, query: &Query) -> Result<Page, Fault> {
+        Ok(self.service.store.search(query, self.size, &mut self.budget)?)
+    }
+
+    /// The same among the first `size`.
+    pub(super) fn page_before(&mut self, query: &Query, size: TreeSize) -> Result<Page, Fault> {
+        Ok(self.service.store.search(query, size, &mut self.budget)?)
+    }
+
+    /// The first statements with a value, at most so many.
+    pub(super) fn having(
+        &mut self,
+        field: (Field, &str),
+        limit: usize,
+    ) -> Result<Vec<LeafIndex>, Halt> {
+        self.having_before(field, self.size, limit)
+    }
+
+    /// The same among the first `size`.
+    pub(super) fn having_before(
+        &mut self,
+        field: (Field, &str),
+        size: TreeSize,
+        limit: usize,
+    ) -> Result<Vec<LeafIndex>, Halt> {
+        Ok(self.service.store.having(field, size, limit, &mut self.budget)??)
+    }
+
+    /// Whether a valid `supersedes` by this operator and issuer stands over a
+    /// record.
+    pub(super) fn has_superseding(
+        &mut self,
+        record_id: &str,
+        by: (&str, &str),
+    ) -> Result<bool, Halt> {
+        Ok(self.service.store.is_superseded(record_id, by, self.size, &mut self.budget)??)
+    }
+
+    /// Where the statement with this name stands, if it is logged.
+    pub(super) fn place(&mut self, id: &StatementId) -> Result<Option<LeafIndex>, Halt> {
+        self.budget.edges(1)?;
+        match self.service.find(id)? {
+            Whereabouts::Logged(entry) if self.size.contains(entry.index) => Ok(Some(entry.index)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The statement at an index.
+    pub(super) fn logged(&mut self, index: LeafIndex) -> Result<Logged, Halt> {
+        self.budget.node()?;
+        let stored = self.service.store.statement(index)?;
+        let stored = stored.ok_or(Error::StatementMissing { index })?;
+        self.budget.read(stored.canonical.len() + stored.collateral.len());
+        let statement = SignedStatement::parse_any_size(stored.canonical.clone());
+        let statement = statement.map_err(|_| Error::StatementDamaged { index })?;
+        Ok(Logged { index, stored, statement })
+    }
+
+    /// The statement at an index with its receipt attached.
+    pub(super) fn transparent(&mut self, index: LeafIndex) -> Result<Vec<u8>, Halt> {
+        self.budget.node()?;
+        let entry = self.service.entry_at(index)?.ok_or(Error::StatementMissing { index })?;
+        let bytes = self.service.transparent_statement(&entry)?;
+        self.budget.read(bytes.len());
+        Ok(bytes)
+    }
+}
