@@ -22,6 +22,14 @@ impl StatementId {
         Self(Digest::of(canonical))
     }
 
+    /// The id of S itself, and the one it would have with another signature
+    /// of the same length in place of its own, which is the last thing in it.
+    pub(super) fn with_signature(canonical: &[u8], other: &[u8]) -> [Self; 2] {
+        let at = canonical.len().saturating_sub(other.len());
+        let (beginning, signature) = canonical.split_at_checked(at).unwrap_or_default();
+        Digest::of_ends(beginning, [signature, other]).map(Self)
+    }
+
     /// The id that a log stored or a client sent.
     pub fn from_digest(digest: Digest) -> Self {
         Self(digest)

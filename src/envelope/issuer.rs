@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::name::{needs_proof, refuse_look_alikes};
 use super::{Door, Error, RulesVersion, SignedStatement, StatementId};
-use crate::key::{Algorithm, PublicKey};
+use crate::key::{self, Algorithm, PublicKey};
 use crate::trust::did_key::key_in_name;
 use crate::trust::x509::{VerifiedChain, x5t_matches};
 use crate::wire::cbor::{self, Value};
@@ -96,6 +96,8 @@ pub struct Authentic {
     /// S, where the statement came with something in its unprotected map.
     canonical: Option<Vec<u8>>,
     id: StatementId,
+    /// Its id with the other ECDSA signature that verifies.
+    twin: Option<StatementId>,
     issuer: Issuer,
     rules: RulesVersion,
 }
@@ -122,9 +124,17 @@ impl SignedStatement {
             Err(error) => return Err(Box::new(Unauthentic { statement: self, error })),
         };
         let canonical = self.canonical();
-        let id = StatementId::of_canonical(&canonical);
+        let other = self.algorithm().ok().filter(|_| door.rules >= RulesVersion::V2);
+        let other = other.and_then(|algorithm| key::twin(algorithm, self.signature()));
+        let (id, twin) = match other {
+            None => (StatementId::of_canonical(&canonical), None),
+            Some(other) => {
+                let [id, twin] = StatementId::with_signature(&canonical, &other);
+                (id, Some(twin))
+            }
+        };
         let canonical = if let Cow::Owned(canonical) = canonical { Some(canonical) } else { None };
-        Ok(Authentic { issuer, id, canonical, statement: self, rules: door.rules })
+        Ok(Authentic { issuer, id, twin, canonical, statement: self, rules: door.rules })
     }
 
     fn conforming_issuer(&self, door: &Door<'_>) -> Result<Issuer, Error> {
@@ -300,6 +310,13 @@ impl Authentic {
     /// The statement's name and leaf entry.
     pub fn id(&self) -> StatementId {
         self.id
+    }
+
+    /// The id of the statement that differs in nothing but that its ECDSA
+    /// signature is the other one that verifies: who has one of the two can
+    /// make the other. None by version 1 of the rules, which let both in.
+    pub fn twin(&self) -> Option<StatementId> {
+        self.twin
     }
 
     /// Who signed.

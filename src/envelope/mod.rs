@@ -19,7 +19,7 @@ mod tests;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::key::Algorithm;
+use crate::key::{self, Algorithm};
 use crate::wire::cbor::{self, Reader, Value};
 use crate::wire::limits::STATEMENT_BYTES_MAX;
 
@@ -134,6 +134,14 @@ impl SignedStatement {
         }
         cbor::bytes(&mut out, self.signature());
         Cow::Owned(out)
+    }
+
+    /// The id of the statement with the other ECDSA signature that verifies;
+    /// none for algorithms that have no other.
+    pub fn twin(&self) -> Option<StatementId> {
+        let other = key::twin(self.algorithm().ok()?, self.signature())?;
+        let [_, twin] = StatementId::with_signature(&self.canonical(), &other);
+        Some(twin)
     }
 
     /// The algorithm the protected header names, if we verify it.

@@ -95,9 +95,9 @@ pub(super) fn counted(
     let (counted, code) = match &outcome {
         Ok(Answer::Registered(done)) if done.known => (Outcome::Known, "ok"),
         Ok(_) => (Outcome::Registered, "ok"),
-        Err(rejected @ (Rejected::Invalid(_) | Rejected::Unresolved(_))) => {
-            (Outcome::Rejected, rejected.code())
-        }
+        Err(
+            rejected @ (Rejected::Invalid(_) | Rejected::Twin { .. } | Rejected::Unresolved(_)),
+        ) => (Outcome::Rejected, rejected.code()),
         Err(rejected @ Rejected::Refused(_)) => (Outcome::Refused, rejected.code()),
         Err(rejected @ Rejected::Fault(_)) => (Outcome::Fault, rejected.code()),
     };

@@ -161,7 +161,9 @@ impl From<Rejected> for Problem {
                 refusal: Some(refusal),
                 ..Self::new(StatusCode::BAD_REQUEST, code, "Rejected", detail)
             },
-            Rejected::Unresolved(_) => Self::new(StatusCode::BAD_REQUEST, code, "Rejected", detail),
+            Rejected::Twin { .. } | Rejected::Unresolved(_) => {
+                Self::new(StatusCode::BAD_REQUEST, code, "Rejected", detail)
+            }
             Rejected::Fault(fault) => fault.into(),
         }
     }

@@ -11,6 +11,7 @@ mod public;
 mod signing;
 #[cfg(test)]
 mod tests;
+mod twin;
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ pub use algorithm::Algorithm;
 pub use cose_key::key_set;
 pub use public::{Curve, Material, PublicKey};
 pub use signing::SigningKey;
+pub use twin::twin;
 
 /// The RFC 9679 thumbprint of a key: SHA-256 of its required members in
 /// deterministic CBOR.

@@ -1,5 +1,6 @@
 //! Why a registration did not happen: the sender's bytes, the policy, or us.
 
+use super::Entry;
 use crate::policy::Refusal;
 use crate::{envelope, resolve, store};
 
@@ -12,6 +13,13 @@ pub enum Rejected {
     /// The bytes are fine, the policy says no.
     #[error("{0}")]
     Refused(Box<Refusal>),
+    /// It is logged with the other ECDSA signature that verifies. Its receipt
+    /// would not verify for these bytes.
+    #[error(
+        "entry #{} ({}) is this statement with the other ECDSA signature that verifies (s and n - s \
+         both do); use that one and its receipt", entry.index, entry.id
+    )]
+    Twin { entry: Entry },
     /// The issuer's key could not be looked up.
     #[error("the issuer's did:web document cannot be used: {0}")]
     Unresolved(#[from] resolve::Error),
@@ -26,6 +34,7 @@ impl Rejected {
         match self {
             Self::Invalid(e) => e.code(),
             Self::Refused(refusal) => refusal.code(),
+            Self::Twin { .. } => "signature-twin",
             Self::Unresolved(e) => e.code(),
             Self::Fault(fault) => fault.code(),
         }

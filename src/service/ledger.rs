@@ -1,8 +1,12 @@
 //! The rules of a log, followed from its first entry: which key signs for
 //! it, whom it believes, what it admits.
 
+use std::collections::HashMap;
+
 use super::Identity;
-use crate::envelope::{Authentic, Door, Resolved, RulesVersion, SIGN1_TAG, SignedStatement};
+use crate::envelope::{
+    Authentic, Door, Resolved, RulesVersion, SIGN1_TAG, SignedStatement, StatementId,
+};
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
 use crate::policy::{Decision, Facts, Memory, Policy};
@@ -19,6 +23,9 @@ pub type Wrong = (&'static str, String);
 /// believes: signatures take nearly all the time of a walk, and nothing stops
 /// several from being looked at beside each other.
 pub(super) struct Seen {
+    id: StatementId,
+    /// Its id with the other ECDSA signature that verifies.
+    twin: Option<StatementId>,
     read: Read,
     authentic: Result<Authentic, Wrong>,
 }
@@ -38,6 +45,8 @@ pub(super) struct Ledger {
     instead: Option<Policy>,
     /// What the log before the next statement says.
     memory: Memory,
+    /// Where statements with an ECDSA signature stand.
+    ecdsa: HashMap<StatementId, LeafIndex>,
     last: [Option<LeafIndex>; Control::ALL.len()],
 }
 
@@ -54,6 +63,7 @@ impl Ledger {
             policy: None,
             instead: None,
             memory: Memory::default(),
+            ecdsa: HashMap::new(),
             last: [None; Control::ALL.len()],
         })
     }
@@ -73,7 +83,7 @@ impl Ledger {
     ) -> Vec<Wrong> {
         let outcome = match self.control(statement) {
             Some(control) => self.govern(index, control, statement, stored),
-            None => self.admit(statement, self.look(statement, stored)),
+            None => self.admit(index, statement, self.look(statement, stored)),
         };
         outcome.err().into_iter().collect()
     }
@@ -89,6 +99,8 @@ impl Ledger {
     pub(super) fn look(&self, statement: &SignedStatement, stored: &Stored) -> Seen {
         let payload = statement.payload().unwrap_or_default();
         Seen {
+            id: StatementId::of(statement),
+            twin: statement.twin(),
             read: profile::read_payload(statement.header(), payload),
             authentic: self.authenticate(statement, stored, &self.trust, self.version),
         }
@@ -130,13 +142,28 @@ impl Ledger {
 
     /// Decides about the next statement, which is none of the log's own and
     /// was looked at under the rules still in force.
-    pub(super) fn admit(&mut self, statement: &SignedStatement, seen: Seen) -> Result<(), Wrong> {
-        let Seen { read, authentic } = seen;
+    pub(super) fn admit(
+        &mut self,
+        index: LeafIndex,
+        statement: &SignedStatement,
+        seen: Seen,
+    ) -> Result<(), Wrong> {
+        let Seen { id, twin, read, authentic } = seen;
+        let earlier = twin.and_then(|twin| self.ecdsa.get(&twin).copied());
+        if twin.is_some() {
+            self.ecdsa.insert(id, index);
+        }
         let issuer = statement.header().claims.issuer.as_deref().unwrap_or_default();
         let rules = self.version.unwrap_or(RulesVersion::CURRENT);
         let Ok(facts) = Facts::look_up(issuer, &read.summary, &self.memory, rules);
         self.memory.hear(issuer, &read.record, &read.summary);
         let authentic = authentic?;
+        if let Some(earlier) = earlier.filter(|_| authentic.rules() >= RulesVersion::V2) {
+            let detail = format!(
+                "entry #{earlier} is this statement with the other ECDSA signature that verifies"
+            );
+            return Err(("signature-twin", detail));
+        }
         let policy = self.instead.as_ref().or(self.policy.as_ref());
         let policy = policy.ok_or(("policy-missing", NO_POLICY.to_owned()))?;
         match policy.decide(authentic, &read, &facts) {

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::error::chain;
 use super::line::{Line, Message, Turned};
-use super::{Fault, Shared, Snapshot, Writer, control, now, writer};
+use super::{Entry, Fault, Shared, Snapshot, Writer, control, now, writer};
 use crate::envelope::{Authentic, Issuer, StatementId};
 use crate::log::{LeafIndex, TreeSize};
 use crate::metrics::Metrics;
@@ -36,12 +36,8 @@ pub(super) enum Answer {
     /// Judged under rules that are no longer in force, or by facts that
     /// changed since.
     Stale,
-}
-
-impl Answer {
-    pub(super) fn into_result(self) -> Option<Placed> {
-        if let Self::Placed(placed) = self { Some(placed) } else { None }
-    }
+    /// Logged there with the other signature that verifies.
+    Twin(Entry),
 }
 
 /// A statement's place in the queue.
@@ -245,7 +241,8 @@ impl Thread {
             .map(|i| ((i.admitted.statement(), &i.basis.terms), i.basis.size))
             .collect();
         let appended = self.writer.append(&statements, now()).unwrap_or_else(|e| give_up(&e));
-        let fresh = appended.iter().filter(|p| p.path.is_some()).count();
+        let is_fresh = |a: &&Answer| matches!(a, Answer::Placed(p) if p.path.is_some());
+        let fresh = appended.iter().filter(is_fresh).count();
         let size = self.writer.size().get();
         let fresh = u32::try_from(fresh).unwrap_or(u32::MAX);
         self.metrics.committed(fresh, started.elapsed().as_secs_f64(), size);
@@ -254,9 +251,9 @@ impl Thread {
         let bytes = all.map(|item| item.admitted.statement().canonical().len()).sum();
         let (statements, bytes) = self.line.forget(bytes);
         self.metrics.queued(statements, bytes);
-        for (item, placed) in current.into_iter().zip(appended) {
+        for (item, answer) in current.into_iter().zip(appended) {
             // The client may have gone; the statement is logged all the same.
-            let _gone = item.answer.send(Answer::Placed(placed));
+            let _gone = item.answer.send(answer);
         }
         for item in stale {
             let _gone = item.answer.send(Answer::Stale);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::hold::{Waited, Waiting};
-use super::queue::{Basis, Ticket};
+use super::queue::{Answer, Basis, Ticket};
 use super::refusals::About;
 use super::{Fault, Rejected, Rules, Service, Snapshot, now};
 use crate::envelope::{
@@ -140,6 +140,7 @@ impl Service {
         if let Some(entry) = self.standing(&authentic)? {
             return Ok(Recognised::Known(Box::new(self.again(entry)?)));
         }
+        self.refuse_twin(&authentic)?;
         self.refuse_too_often(&rules, &authentic)?;
         Ok(Recognised::New(Box::new(Candidate::new(rules, authentic, size))))
     }
@@ -161,11 +162,18 @@ impl Service {
     pub async fn finish(&self, ticket: Ticket) -> Result<Registered, Rejected> {
         let mut ticket = ticket;
         loop {
-            let placed = ticket.placed().await?;
             let is_paid = ticket.is_paid;
+            let placed = match ticket.placed().await? {
+                Answer::Placed(placed) => Some(placed),
+                Answer::Twin(entry) => {
+                    self.give_back(is_paid.then(|| ticket.issuer()));
+                    return Err(Rejected::Twin { entry });
+                }
+                Answer::Stale => None,
+            };
             // The rules, or what the log says, changed while it waited: it is
             // decided anew.
-            let Some(placed) = placed.into_result() else {
+            let Some(placed) = placed else {
                 let rules = self.shared.rules.load_full();
                 let again = ticket.into_statement().ok_or(Fault::ShuttingDown)?;
                 let resolved = resolved_before(again.issuer());
@@ -175,6 +183,10 @@ impl Service {
                 if let Some(entry) = self.standing(&authentic)? {
                     self.give_back(is_paid.then(|| authentic.issuer()));
                     return Ok(self.again(entry)?);
+                }
+                if let Err(refused) = self.refuse_twin(&authentic) {
+                    self.give_back(is_paid.then(|| authentic.issuer()));
+                    return Err(refused);
                 }
                 let candidate = Candidate { is_paid, ..Candidate::new(rules, authentic, size) };
                 match self.decide(candidate, &mut None)? {
@@ -242,6 +254,16 @@ impl Service {
         match statement.clone().authenticate(&older) {
             Ok(authentic) => self.standing(&authentic),
             Err(_) => Ok(None),
+        }
+    }
+
+    /// Refuses a statement that is logged with its other signature. One that
+    /// is not logged yet is found by the writer.
+    fn refuse_twin(&self, authentic: &Authentic) -> Result<(), Rejected> {
+        let Some(id) = authentic.twin() else { return Ok(()) };
+        match self.store.find(&id).map_err(Fault::from)? {
+            Some(index) => Err(Rejected::Twin { entry: Entry { id, index } }),
+            None => Ok(()),
         }
     }
 

@@ -134,7 +134,7 @@ impl Replay {
         let index = LeafIndex::new(self.next);
         let wrong = match (entry, seen) {
             (Err(wrong), _) => Some(wrong.clone()),
-            (Ok((statement, _)), Some(seen)) => self.ledger.admit(statement, seen).err(),
+            (Ok((statement, _)), Some(seen)) => self.ledger.admit(index, statement, seen).err(),
             (Ok((statement, stored)), None) => {
                 self.ledger.judge(index, statement, stored).into_iter().next()
             }

@@ -2,6 +2,8 @@
 //! our own, and what a new log holds. The journey as clients see it is in
 //! `tests/it/journey.rs`.
 
+mod twins;
+
 use std::path::Path;
 use std::sync::mpsc;
 

@@ -1,12 +1,11 @@
 //! The one writer: a batch becomes one durable commit and one signature.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::queue::Placed;
+use super::queue::{Answer, Placed};
 use super::recent::Recent;
 use super::{Identity, Rules, Shared, Snapshot};
 use crate::envelope::{Authentic, StatementId};
@@ -50,44 +49,62 @@ impl Writer {
     }
 
     /// Appends statements that are not in the log yet, and finds those that
-    /// are; each comes with the size of the log when it was not there. One
-    /// place for each, in order.
+    /// are, or whose twin is; each comes with the size of the log when neither
+    /// was there. One answer for each, in order.
     pub(super) fn append(
         &mut self,
         statements: &[(Indexed<'_>, log::TreeSize)],
         now: UnixSeconds,
-    ) -> Result<Vec<Placed>, Error> {
+    ) -> Result<Vec<Answer>, Error> {
         let mut fresh: Vec<Indexed<'_>> = Vec::new();
         let mut places: HashMap<StatementId, Place, RandomState> =
             HashMap::with_capacity_and_hasher(statements.len(), RandomState::default());
         for (indexed @ (statement, _), size) in statements {
-            let Entry::Vacant(place) = places.entry(statement.id()) else { continue };
-            let may_be_old = self.recent.may_hold(&statement.id(), *size);
-            let old = if may_be_old { self.store.find(&statement.id())? } else { None };
-            place.insert(match old {
-                Some(index) => Place::Old(index),
-                None => {
+            if places.contains_key(&statement.id()) {
+                continue;
+            }
+            let place = match (self.logged(&statement.id(), *size)?, statement.twin()) {
+                (Some(index), _) => Place::Old(index),
+                (None, Some(twin)) if places.contains_key(&twin) => Place::Twin(twin),
+                (None, Some(twin)) if self.logged(&twin, *size)?.is_some() => Place::Twin(twin),
+                (None, _) => {
                     fresh.push(*indexed);
                     Place::New(fresh.len() - 1)
                 }
-            });
+            };
+            places.insert(statement.id(), place);
         }
         let first = self.size().get();
         let mut paths = if fresh.is_empty() { Vec::new() } else { self.commit(&fresh, now, None)? };
         let snapshot = self.shared.snapshot.load_full();
-        let placed = statements.iter().map(|((statement, _), _)| {
+        let mut answers = Vec::with_capacity(statements.len());
+        for ((statement, _), _) in statements {
             let (index, path) = match places.get(&statement.id()) {
                 Some(Place::New(nth)) => {
-                    let index = first + u64::try_from(*nth).unwrap_or(u64::MAX);
                     // A second copy in one batch gets its path from the tiles.
-                    (LeafIndex::new(index), paths.get_mut(*nth).and_then(Option::take))
+                    (place_of(first, *nth), paths.get_mut(*nth).and_then(Option::take))
                 }
                 Some(Place::Old(index)) => (*index, None),
+                Some(Place::Twin(id)) => {
+                    let index = match places.get(id) {
+                        Some(Place::New(nth)) => Some(place_of(first, *nth)),
+                        _ => self.store.find(id)?,
+                    };
+                    let index = index.unwrap_or(LeafIndex::new(u64::MAX));
+                    answers.push(Answer::Twin(super::Entry { id: *id, index }));
+                    continue;
+                }
                 None => (LeafIndex::new(u64::MAX), None),
             };
-            Placed { index, path, snapshot: snapshot.clone() }
-        });
-        Ok(placed.collect())
+            answers.push(Answer::Placed(Placed { index, path, snapshot: snapshot.clone() }));
+        }
+        Ok(answers)
+    }
+
+    /// Where a statement stands that was not there at this size.
+    fn logged(&self, id: &StatementId, size: log::TreeSize) -> Result<Option<LeafIndex>, Error> {
+        let may_hold = self.recent.may_hold(id, size);
+        Ok(if may_hold { self.store.find(id)? } else { None })
     }
 
     /// Appends a control statement and lets the change take effect with it.
@@ -214,6 +231,13 @@ pub(super) type Indexed<'a> = (&'a Authentic, &'a Terms);
 enum Place {
     Old(LeafIndex),
     New(usize),
+    /// Not logged, because this one is, before or in the same batch.
+    Twin(StatementId),
+}
+
+/// The leaf of the nth new statement of a commit.
+fn place_of(first: u64, nth: usize) -> LeafIndex {
+    LeafIndex::new(first.saturating_add(u64::try_from(nth).unwrap_or(u64::MAX)))
 }
 
 /// Why a commit did not happen, or may not be signed.

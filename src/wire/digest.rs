@@ -26,6 +26,13 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
+    /// The digests of one beginning with either of two ends.
+    pub fn of_ends(beginning: &[u8], ends: [&[u8]; 2]) -> [Self; 2] {
+        let mut hasher = Sha256::new();
+        hasher.update(beginning);
+        ends.map(|end| Self(hasher.clone().chain_update(end).finalize().into()))
+    }
+
     /// The digest of one byte and two digests, as inner nodes have. Every proof
     /// has many of them: two blocks whose padding is known need no buffer.
     pub fn of_node(prefix: u8, left: &Self, right: &Self) -> Self {

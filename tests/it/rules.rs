@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use capstan::envelope::{
-    Authentic, Door, Draft, Resolved, RulesVersion, SignedStatement, seal_with_claims,
+    Authentic, Door, Draft, Resolved, RulesVersion, SignedStatement, seal, seal_with_claims,
 };
-use capstan::key::{Algorithm, SigningKey};
+use capstan::key::{Algorithm, SigningKey, twin};
 use capstan::log::{LeafIndex, Plan, leaf_hash};
 use capstan::profile::{self, Control};
 use capstan::service;
@@ -20,7 +20,7 @@ use capstan::trust::TrustAnchors;
 use capstan::wire::cbor::Value;
 use serde_json::{Value as Json, json};
 
-use crate::live::{Server, request};
+use crate::live::{Server, request, request_of};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/rules-1");
 /// Entries of the fixture.
@@ -102,6 +102,18 @@ fn rules_at(server: &Server, index: u64) -> RulesVersion {
     RulesVersion::of_policy(statement.header()).unwrap()
 }
 
+/// A statement that the old log's policy takes.
+fn about(key: &SigningKey, text: &str) -> Vec<u8> {
+    let draft = Draft {
+        content_type: "text/plain",
+        issuer: "https://agent.example",
+        subject: "urn:anybody:new",
+        issued_at: None,
+        payload: text.as_bytes(),
+    };
+    seal(&draft, key).unwrap()
+}
+
 #[test]
 fn old_log_replays_and_goes_on_under_the_rules_of_today() {
     let desk = Desk::new();
@@ -109,16 +121,6 @@ fn old_log_replays_and_goes_on_under_the_rules_of_today() {
     assert_eq!(desk.capstan("fsck --data log").0, Some(0));
 
     let key = SigningKey::generate(Algorithm::Es256).unwrap();
-    let about = |text: &str| {
-        let draft = Draft {
-            content_type: "text/plain",
-            issuer: "https://agent.example",
-            subject: "urn:anybody:new",
-            issued_at: None,
-            payload: text.as_bytes(),
-        };
-        capstan::envelope::seal(&draft, &key).unwrap()
-    };
     // Its anchor spoke for anybody, and must say for whom from now on.
     let (exit, object) = desk.capstan("serve --data log --listen 127.0.0.1:0");
     assert_eq!((exit, &object["code"]), (Some(1), &json!("trust-anchor-unscoped")), "{object}");
@@ -137,7 +139,7 @@ fn old_log_replays_and_goes_on_under_the_rules_of_today() {
     assert_eq!(rules_at(&server, 0), RulesVersion::V1);
     assert_eq!(rules_at(&server, SIZE + 1), RulesVersion::V2, "one more policy statement");
     for text in ["first", "second"] {
-        let (status, _) = request(&server.address, "POST /entries", &about(text)).unwrap();
+        let (status, _) = request(&server.address, "POST /entries", &about(&key, text)).unwrap();
         assert_eq!(status, 201);
     }
     let decided = SIZE + 4;
@@ -210,12 +212,27 @@ fn what_version_1_let_in_is_refused_now_and_still_known_where_it_is_logged() {
         ("self-certified-did-key", 400, "policy-refused"),
         ("self-certified", 201, ""),
         ("es256", 201, ""),
+        ("es256-twin", 400, "signature-twin"),
     ];
     for (name, status, code) in rows {
         let statement = bundled(name);
         assert_eq!(register(&new, &statement), (status, code.to_owned()), "{name}");
         assert_eq!(register(&old, &statement), (201, String::new()), "{name}");
     }
+    // Two signatures of one statement in one request.
+    let key = SigningKey::generate(Algorithm::Es256).unwrap();
+    let one = about(&key, "batch");
+    let (rest, signature) = one.split_at(one.len() - 64);
+    let other = [rest, &twin(Algorithm::Es256, signature).unwrap()].concat();
+    let kind = "application/cbor-seq";
+    let body = [one, other].concat();
+    let (status, answer) = request_of(&new.address, "POST /entries/batch", (kind, &body)).unwrap();
+    assert_eq!(status, 200);
+    let answers = capstan::wire::cbor::split_sequence(&answer, 2).unwrap();
+    let answers = answers.iter().map(|answer| Value::read(answer).unwrap());
+    let mut told: Vec<_> = answers.map(|a| a.array().unwrap()[0].int::<u16>().unwrap()).collect();
+    told.sort_unstable();
+    assert_eq!(told, [201, 400]);
     old.terminate();
     assert_eq!(desk.replay("--data log")["decided"], SIZE + 2, "nothing was logged twice");
 }

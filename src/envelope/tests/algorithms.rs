@@ -122,6 +122,30 @@ fn no_algorithm_takes_a_key_of_another_kind() {
     }
 }
 
+/// Two statements that differ in nothing but which ECDSA signature they have
+/// know each other by name; no other algorithm has a second signature.
+#[test]
+fn twins_name_each_other() {
+    for algorithm in Algorithm::all() {
+        let (public, sign) = signer(algorithm);
+        let trust = TrustAnchors::default().with_issuer(ISSUER, std::slice::from_ref(&public));
+        let sketch = Sketch::new(&es256()).with(1, algorithm.cose()).unprotected(99, 1);
+        let signed = sketch.sign_with(sign);
+        let one = outcome(signed.clone(), &trust).unwrap();
+        let signature = one.statement().signature();
+        let Some(other) = key::twin(algorithm, signature) else {
+            assert!(!algorithm.name().starts_with("ES"), "{}", algorithm.name());
+            assert_eq!(one.twin(), None, "{}", algorithm.name());
+            continue;
+        };
+        let turned = [&signed[..signed.len() - signature.len()], &other].concat();
+        let two = outcome(turned, &trust).unwrap();
+        assert_eq!((one.twin(), two.twin()), (Some(two.id()), Some(one.id())));
+        assert_eq!(two.id(), StatementId::of_canonical(two.canonical()));
+        assert_ne!(one.id(), two.id(), "{}", algorithm.name());
+    }
+}
+
 /// What the portable libraries say of the same statement.
 fn second_opinion(public: &PublicKey, message: &[u8], signature: &[u8]) -> bool {
     match public.material() {

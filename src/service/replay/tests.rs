@@ -1,6 +1,6 @@
 use super::*;
 use crate::envelope::fixture::{Sketch, es256};
-use crate::envelope::{Authentic, Door, Resolved};
+use crate::envelope::{Authentic, Door, Resolved, RulesVersion};
 use crate::key::SigningKey;
 use crate::service::tests::{OPEN, code, data, log_with, options, statement};
 use crate::service::{Service, Writer};
@@ -28,6 +28,30 @@ async fn append(service: &Service, statements: Vec<Authentic>) {
         Ok(writer.append(&all, crate::service::now()).map(drop)?)
     };
     service.queue.with_writer(work).await.unwrap();
+}
+
+/// A log that took both signatures of one statement by the rules of today.
+#[tokio::test]
+async fn an_admitted_twin_is_found() {
+    let (outside, service) = log_with(OPEN, options());
+    let first = statement(b"twice");
+    service.register(first.clone()).await.unwrap();
+    let signature = first[first.len() - 64..].to_vec();
+    let other = crate::key::twin(crate::key::Algorithm::Es256, &signature).unwrap();
+    let turned = [&first[..first.len() - 64], &other].concat();
+    let trust = TrustAnchors::default();
+    let resolved = Resolved::default();
+    // By version 1 it has no twin, so the writer takes it.
+    let door = Door::new(&trust, &resolved, crate::service::now());
+    let door = Door { rules: RulesVersion::V1, ..door };
+    let planted = SignedStatement::parse(turned).unwrap().authenticate(&door).unwrap();
+    append(&service, vec![planted]).await;
+    service.queue.drain();
+    drop(service);
+    let replayed = replay(&data(&outside), ReplayOptions::default(), &mut |_, _| {}).unwrap();
+    let [one] = replayed.differs.as_slice() else { panic!("{:?}", replayed.differs) };
+    assert_eq!((one.index.get(), one.code), (3, "signature-twin"));
+    assert!(one.detail.contains("entry #2"), "{}", one.detail);
 }
 
 /// A statement that the writer took although the policy in force says no.
