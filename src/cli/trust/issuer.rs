@@ -6,7 +6,9 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::{Answer, Out, Stop, files};
+use crate::cli::program;
 use crate::key::PublicKey;
+use crate::trust::did_key::key_in_name;
 use crate::trust::{PinnedKey, TrustAnchors, issuer_block};
 use crate::wire::printable::printable;
 use crate::wire::time::UnixSeconds;
@@ -15,8 +17,8 @@ use crate::wire::time::UnixSeconds;
 pub(in crate::cli) struct Args {
     /// The issuer, exactly as its statements name it
     name: String,
-    /// Its public key: PEM or COSE_Key
-    key: PathBuf,
+    /// Its public key: PEM or COSE_Key; a did:key or did:jwk is its own
+    key: Option<PathBuf>,
     /// The key speaks for it from this time on, as 2026-01-31T00:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
     from: Option<UnixSeconds>,
@@ -60,7 +62,7 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let text = if path.exists() { files::read_text(&path)? } else { String::new() };
     let known = TrustAnchors::parse_any(&text)
         .map_err(|e| Stop::failed(e.code(), format!("{}: {e}", path.display())))?;
-    let key = files::public_key(&args.key)?;
+    let key = key(args)?;
     let pin = PinnedKey { key, from: args.from, until: args.until };
     let is_new = is_new(args, &known, &pin)?;
     if is_new {
@@ -87,6 +89,24 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         out.note("a log that runs takes it in on SIGHUP, and logs that it did");
     }
     Ok(Answer::Yes)
+}
+
+/// The key from the file, or the one that the name spells out; not two that
+/// differ.
+fn key(args: &Args) -> anyhow::Result<PublicKey> {
+    let given = args.key.as_deref().map(files::public_key).transpose()?;
+    let spelt = key_in_name(&args.name).transpose().with_context(|| args.name.clone())?;
+    match (given, spelt) {
+        (Some(given), Some(spelt)) if given != spelt => {
+            let what = "the name spells out another key than the one in the file";
+            Err(Stop::no("issuer-other-key", what).into())
+        }
+        (Some(key), _) | (None, Some(key)) => Ok(key),
+        (None, None) => {
+            let next = format!("{} trust issuer NAME KEY.pub", program());
+            Err(Stop::failed("usage", "the file with its public key is missing").next(next).into())
+        }
+    }
 }
 
 fn path(args: &Args) -> anyhow::Result<PathBuf> {
