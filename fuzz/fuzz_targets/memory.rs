@@ -76,8 +76,7 @@ fn text(bytes: &[u8], read: impl FnOnce(&str)) {
 fn judge(bytes: &[u8]) {
     let trust = TrustAnchors::default();
     let now = UnixSeconds::new(1_800_000_000);
-    let evidence = Evidence { trust: &trust, now, statement: None, payload: None, older: None };
-    drop(verify(bytes, &evidence));
+    drop(verify(bytes, &Evidence::new(&trust, now)));
 }
 
 /// `[reader, count, count, start, length, pattern...]` as a long text.

@@ -79,7 +79,8 @@ fn next_steps(url: &str) -> Printable {
          --iss https://agents.example --sub order-7781 --output action.cose\n\
          \x20 {0} register action.cose --url {1}\n\
          \x20 {0} trust add {1} --trust trust.toml --yes\n\
-         \x20 {0} verify action.transparent.cose --trust trust.toml",
+         \x20 {0} trust issuer https://agents.example agent.key.pub --trust trust.toml\n\
+         \x20 {0} verify action.transparent.cose --trust trust.toml --allow-dev",
         program(),
         url
     )

@@ -208,6 +208,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Trust(trust::Verb::Add(args)) => on_network(trust::add(&args, out)),
         Verb::Trust(trust::Verb::Follow(args)) => trust::edit::follow(&args, out),
         Verb::Trust(trust::Verb::Remove(args)) => trust::edit::remove(&args, out),
+        Verb::Trust(trust::Verb::Issuer(args)) => trust::issuer::run(&args, out),
         Verb::Trust(trust::Verb::Show(args)) => trust::show(&args, out),
         Verb::Trust(trust::Verb::Upgrade(args)) => trust_upgrade::run(&args, out),
         Verb::Verify(args) => verify::run(&args, out),

@@ -13,6 +13,8 @@ use crate::wire::printable::{Printable, printable};
 pub(super) struct FileReport {
     ok: Option<bool>,
     code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
     file: String,
     artefact: Option<&'static str>,
     checks: Vec<CheckReport>,
@@ -32,6 +34,7 @@ struct CheckReport {
     ok: Option<bool>,
     code: &'static str,
     detail: String,
+    counts: bool,
 }
 
 /// A Capsule as Class 1 and, with a manifest, Class 2 see it.
@@ -131,10 +134,12 @@ impl FileReport {
             ok: ok(check.outcome),
             code: check.code,
             detail: check.detail,
+            counts: check.counts,
         };
         Self {
             ok: ok(report.verdict()),
             code: report.code(),
+            reason: report.reason().map(|check| check.detail.clone()),
             file,
             artefact: Some(report.artefact),
             checks: report.checks.into_iter().map(check).collect(),
@@ -150,6 +155,7 @@ impl FileReport {
         Self {
             ok: None,
             code: "unreadable",
+            reason: None,
             file,
             artefact: None,
             checks: Vec::new(),
@@ -198,7 +204,12 @@ pub(super) fn object(reports: &[FileReport], overall: Answer) -> Object<'_> {
 pub(super) fn text(reports: &[FileReport]) -> Printable {
     let mut text = Printable::default();
     for report in reports.iter().filter(|report| report.error.is_none()) {
-        text.line(printable!("{}  {}", word(report.ok), report.file));
+        // The first line has the whole answer: what, and why not.
+        let mut first = printable!("{}  {}", word(report.ok), report.file);
+        if let Some(reason) = &report.reason {
+            first.push(printable!(": {}", reason));
+        }
+        text.line(first);
         report.checks.iter().for_each(|check| write_check(&mut text, check));
         for warning in &report.warnings {
             text.line(printable!("  {:<11} {}", "warning", warning));
@@ -213,11 +224,13 @@ pub(super) fn text(reports: &[FileReport]) -> Printable {
     text
 }
 
-fn write_check(text: &mut Printable, CheckReport { check, ok, code, detail }: &CheckReport) {
+fn write_check(text: &mut Printable, report: &CheckReport) {
+    let CheckReport { check, ok, code, detail, counts } = report;
+    let aside = if *counts { "" } else { ", does not count" };
     let said = match (ok, *code) {
         (Some(true), _) => Printable::of(detail),
         (_, "not-checked") => printable!("not checked: {}", detail),
-        _ => printable!("{}: {} ({})", word(*ok), detail, code),
+        _ => printable!("{}: {} ({}{})", word(*ok), detail, code, aside),
     };
     text.line(printable!("  {:<11} {}", check, said));
 }

@@ -1,6 +1,7 @@
 //! `capstan trust`: whom to believe, written down once and on purpose.
 
 pub(super) mod edit;
+pub(super) mod issuer;
 
 use std::path::{Path, PathBuf};
 
@@ -15,9 +16,10 @@ use crate::envelope::SignedStatement;
 use crate::key::PublicKey;
 use crate::receipt::{Receipt, attached};
 use crate::trust::x509::Scope;
-use crate::trust::{TrustAnchors, TrustedLog};
+use crate::trust::{PinnedKey, TrustAnchors, TrustedLog};
 use crate::verify::{Memo, inclusion};
 use crate::wire::printable::{Printable, printable};
+use crate::wire::time::UnixSeconds;
 
 #[derive(clap::Subcommand)]
 pub(super) enum Verb {
@@ -30,6 +32,9 @@ pub(super) enum Verb {
     /// Believe a log or an issuer no longer
     #[command(after_help = "Example: capstan trust remove https://log.example")]
     Remove(edit::RemoveArgs),
+    /// Tie an issuer's name to its key, for you or for a log
+    #[command(after_help = "Example: capstan trust issuer https://agents.example agent.key.pub")]
+    Issuer(issuer::Args),
     /// Show whom the trust file names
     #[command(after_help = "Example: capstan trust show")]
     Show(ShowArgs),
@@ -78,7 +83,16 @@ struct Shown {
 #[derive(Serialize)]
 struct IssuerShown {
     name: String,
-    keys: usize,
+    keys: Vec<KeyShown>,
+}
+
+#[derive(Serialize)]
+struct KeyShown {
+    key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -171,12 +185,10 @@ fn changed(before: &TrustedLog, log: &TrustedLog) -> Stop {
 pub(super) fn show(args: &ShowArgs, out: &Out) -> anyhow::Result<Answer> {
     let trust = files::any_trust(args.trust.as_deref())?;
     let issuers: Vec<IssuerShown> =
-        trust.issuers().map(|(name, keys)| IssuerShown { name: name.to_owned(), keys }).collect();
+        trust.issuers().map(|(name, _)| IssuerShown::of(&trust, name)).collect();
     let logs: Vec<LogShown> = trust.logs().iter().map(LogShown::of).collect();
     let mut text = Printable::default();
-    for IssuerShown { name, keys } in &issuers {
-        text.line(printable!("issuer {}\n  {} pinned keys", name, keys));
-    }
+    issuers.iter().for_each(|issuer| text.push(issuer.text()));
     let anchors = trust.chains().anchors();
     let anchors: Vec<AnchorShown> = anchors
         .map(|(name, scope)| AnchorShown { name: name.to_owned(), scope: scope.cloned() })
@@ -219,6 +231,32 @@ fn agreed(out: &Out, path: &Path) -> anyhow::Result<bool> {
     }
     let answer = out.ask(printable!("Believe this log, in {}", path.display()), "no")?;
     Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+}
+
+impl IssuerShown {
+    fn of(trust: &TrustAnchors, name: &str) -> Self {
+        let time = |at: Option<UnixSeconds>| at.map(|at| at.to_string());
+        let key = |pin: &PinnedKey| KeyShown {
+            key: pin.key.id().to_string(),
+            from: time(pin.from),
+            until: time(pin.until),
+        };
+        Self { name: name.to_owned(), keys: trust.pins(name).map(key).collect() }
+    }
+
+    fn text(&self) -> Printable {
+        let mut text = printable!("issuer {}\n", self.name);
+        for KeyShown { key, from, until } in &self.keys {
+            let mut line = printable!("  key         {}", key);
+            for (word, at) in [("from", from), ("until", until)] {
+                if let Some(at) = at {
+                    line.push(printable!(", {} {}", word, at));
+                }
+            }
+            text.line(line);
+        }
+        text
+    }
 }
 
 impl LogShown {

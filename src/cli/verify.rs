@@ -9,12 +9,13 @@ use super::output::Out;
 use super::report::{self, FileReport};
 use super::{Answer, Stop, files};
 use crate::checkpoint::SignedCheckpoint;
-use crate::envelope::SignedStatement;
+use crate::key::PublicKey;
 use crate::profile::capsule::{self, Manifest};
 use crate::service::now;
 use crate::trust::{TrustAnchors, TrustedLog};
-use crate::verify::{ANY_LOG, Check, Evidence, Report, verify};
+use crate::verify::{ANY_LOG, Check, Demand, Evidence, Report, Requirement, verify};
 use crate::wire::digest::Digest;
+use crate::wire::pattern::Pattern;
 use crate::wire::printable::Printable;
 use crate::wire::text;
 
@@ -42,12 +43,64 @@ pub(super) struct Args {
     /// A key to believe for whoever the statement names as issuer
     #[arg(long, value_name = "FILE")]
     issuer_key: Option<PathBuf>,
+    /// Say yes only for this issuer; `*` stands for any run of characters
+    #[arg(long, value_name = "NAME")]
+    issuer: Vec<String>,
+    /// Say yes only for this subject; `*` as above
+    #[arg(long, value_name = "TEXT")]
+    subject: Vec<String>,
+    /// Say yes only for this log
+    #[arg(long, value_name = "NAME")]
+    log: Vec<String>,
+    /// Say yes only if this is shown, whatever the kind of file
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', conflicts_with = "signed_only")]
+    require: Vec<Required>,
+    /// Ask only who signed: neither receipt nor form count
+    #[arg(long)]
+    signed_only: bool,
+    /// Take a key that only the statement itself ties to the issuer
+    #[arg(long)]
+    allow_self_certified: bool,
+    /// Take receipts of a development log (its name ends in .invalid)
+    #[arg(long)]
+    allow_dev: bool,
     /// The producer's constraint manifest, TOML or JSON
     #[arg(long, value_name = "FILE", requires = "evidence")]
     manifest: Option<PathBuf>,
     /// A folder of evidence: JSON files, found by digest
     #[arg(long, value_name = "DIR", requires = "manifest")]
     evidence: Option<PathBuf>,
+}
+
+/// What `--require` knows.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Required {
+    /// A receipt of a trusted log
+    Receipt,
+    /// A bundle in which the log's policy admits the statement
+    Admitted,
+    /// A checkpoint that a trusted witness signed as well
+    Witness,
+}
+
+impl Args {
+    fn demand(&self) -> Demand {
+        let patterns = |list: &[String]| list.iter().cloned().map(Pattern).collect();
+        let requirement = |required: &Required| match required {
+            Required::Receipt => Requirement::Receipt,
+            Required::Admitted => Requirement::Admitted,
+            Required::Witness => Requirement::Witness,
+        };
+        Demand {
+            signed_only: self.signed_only,
+            allow_self_certified: self.allow_self_certified,
+            allow_development: self.allow_dev,
+            issuers: patterns(&self.issuer),
+            subjects: patterns(&self.subject),
+            logs: self.log.clone(),
+            required: self.require.iter().map(requirement).collect(),
+        }
+    }
 }
 
 /// The tree that a consistency receipt must have grown from.
@@ -63,7 +116,8 @@ struct Context {
     statement: Option<Vec<u8>>,
     payload: Option<Vec<u8>>,
     older: Option<Older>,
-    issuer_key: Option<crate::key::PublicKey>,
+    issuer_key: Option<PublicKey>,
+    demand: Demand,
     manifest: Option<(Manifest, Vec<capsule::Evidence>)>,
 }
 
@@ -89,8 +143,10 @@ fn context(args: &Args) -> anyhow::Result<Context> {
         trust = trust.with_log(TrustedLog { name: ANY_LOG.to_owned(), keys, checkpoint });
     }
     let read = |path: &Option<PathBuf>| path.as_deref().map(files::read).transpose();
+    let demand = args.demand();
     Ok(Context {
-        older: args.older.as_deref().map(|given| older(given, &trust)).transpose()?,
+        older: args.older.as_deref().map(|given| older(given, &trust, &demand)).transpose()?,
+        demand,
         trust,
         statement: read(&args.statement)?,
         payload: read(&args.payload)?,
@@ -121,7 +177,7 @@ fn evidence(folder: &Path) -> anyhow::Result<Vec<capsule::Evidence>> {
 }
 
 /// `SIZE:ROOT`, or a checkpoint the user holds, with the word of its log.
-fn older(given: &str, trust: &TrustAnchors) -> anyhow::Result<Older> {
+fn older(given: &str, trust: &TrustAnchors, demand: &Demand) -> anyhow::Result<Older> {
     if let Some((size, root)) = given.split_once(':')
         && size.parse::<u64>().is_ok()
     {
@@ -133,7 +189,9 @@ fn older(given: &str, trust: &TrustAnchors) -> anyhow::Result<Older> {
     SignedCheckpoint::parse(&note).with_context(|| given.to_owned())?;
     let root = note.lines().nth(2).and_then(text::from_base64);
     let root = root.and_then(|root| Digest::from_slice(&root));
-    let evidence = Evidence { trust, now: now(), statement: None, payload: None, older: None };
+    // Only what is asked of the log is asked of its older checkpoint.
+    let demand = Demand { required: Vec::new(), ..demand.clone() };
+    let evidence = Evidence { demand: &demand, ..Evidence::new(trust, now()) };
     let published = verify(note.as_bytes(), &evidence).checks.into_iter().next();
     Ok(Older {
         root: root.context("the checkpoint has no root")?,
@@ -154,19 +212,13 @@ fn one(file: &Path, context: &Context) -> FileReport {
 }
 
 fn judge(bytes: &[u8], context: &Context) -> Report {
-    let mut trust = context.trust.clone();
-    if let Some(key) = &context.issuer_key
-        && let Ok(statement) = SignedStatement::parse_any_size(bytes.to_vec())
-    {
-        let issuer = statement.header().claims.issuer.as_deref().unwrap_or_default();
-        trust = trust.with_issuer(issuer, std::slice::from_ref(key));
-    }
     let evidence = Evidence {
-        trust: &trust,
-        now: now(),
         statement: context.statement.as_deref(),
         payload: context.payload.as_deref(),
         older: context.older.as_ref().map(|older| older.root),
+        issuer_key: context.issuer_key.as_ref(),
+        demand: &context.demand,
+        ..Evidence::new(&context.trust, now())
     };
     let mut report = verify(bytes, &evidence);
     // Growth from a tree that nobody we believe has signed shows nothing.

@@ -15,6 +15,7 @@ pub(crate) const TIME: UnixSeconds = UnixSeconds::new(1_780_272_000);
 /// A tree in memory with a key.
 pub(crate) struct SmallLog {
     pub(crate) key: SigningKey,
+    name: String,
     nodes: MemoryNodes,
 }
 
@@ -22,7 +23,12 @@ impl SmallLog {
     /// A log of these statements, in this order.
     pub(crate) fn of(key: SigningKey, statements: &[&[u8]]) -> Self {
         let leaf = |s: &&[u8]| leaf_hash(StatementId::of_canonical(s).entry());
-        Self { key, nodes: statements.iter().map(leaf).collect() }
+        Self { key, name: LOG.to_owned(), nodes: statements.iter().map(leaf).collect() }
+    }
+
+    /// The same log under another name.
+    pub(crate) fn called(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
     }
 
     /// A log of `size` leaves with this statement at `index`.
@@ -41,7 +47,7 @@ impl SmallLog {
     pub(crate) fn head(&self) -> SignedHead {
         let size = self.nodes.size();
         let head = Head { size, root: self.root(size.get()), time: TIME };
-        SignedHead::sign(head, LOG, &self.key).unwrap()
+        SignedHead::sign(head, &self.name, &self.key).unwrap()
     }
 
     pub(crate) fn receipt(&self, index: u64) -> Vec<u8> {

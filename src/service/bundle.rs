@@ -15,8 +15,9 @@ const CHAIN_MAX: usize = 200;
 const SESSION_MAX: usize = 64;
 
 impl Reader<'_> {
-    /// The bundle of an entry. A chain that costs too much comes without its
-    /// oldest records, and the reader knows that it was cut.
+    /// The bundle of an entry. All its receipts are of one head, and its
+    /// checkpoint is of that head too. A chain that costs too much comes
+    /// without its oldest records, and the reader knows that it was cut.
     pub fn bundle(&mut self, entry: &Entry) -> Result<Vec<u8>, Fault> {
         // The parts that no bundle is without have a budget of their own.
         let mut own = self.renewed();

@@ -68,16 +68,28 @@ impl Service {
 
     /// A receipt at the newest head.
     pub(super) fn receipt(&self, entry: &Entry) -> Result<Vec<u8>, Fault> {
-        let snapshot = self.snapshot();
+        self.receipt_under(&self.snapshot(), entry)
+    }
+
+    fn receipt_under(&self, snapshot: &Arc<Snapshot>, entry: &Entry) -> Result<Vec<u8>, Fault> {
         let size = snapshot.signed.head().size;
         let path = inclusion_path(&self.store.nodes(&snapshot.edge), entry.index, size)?;
         let stored = self.stored(entry.index)?;
-        self.release(&snapshot, entry, &path, &stored.canonical)
+        self.release(snapshot, entry, &path, &stored.canonical)
     }
 
     /// The statement with its receipt in label 394.
     pub fn transparent_statement(&self, entry: &Entry) -> Result<Vec<u8>, Fault> {
-        let receipt = self.receipt(entry)?;
+        self.transparent_under(&self.snapshot(), entry)
+    }
+
+    /// The same at the head of a snapshot.
+    pub(super) fn transparent_under(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        entry: &Entry,
+    ) -> Result<Vec<u8>, Fault> {
+        let receipt = self.receipt_under(snapshot, entry)?;
         let canonical = self.stored(entry.index)?.canonical;
         let damaged = || crate::store::Error::StatementDamaged { index: entry.index };
         let statement = SignedStatement::parse_any_size(canonical).map_err(|_| damaged())?;

@@ -77,15 +77,28 @@ impl Service {
     pub fn publish(&self) -> Result<Head, Fault> {
         let _alone = self.publishing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let head = self.head();
-        let unreadable = |_| store::Error::KeysUnreadable;
         guard_of(&self.store, self.options.guard.as_deref()).write(&head)?;
-        let checkpoint =
-            Checkpoint { origin: self.identity.origin.clone(), size: head.size, root: head.root };
-        let note =
-            checkpoint.sign(&self.identity.origin, &self.checkpoint_key).map_err(unreadable)?;
+        let note = self.sign_checkpoint(&head)?;
         write_public(&self.store.dir().checkpoint_path(), note.as_bytes())?;
         self.metrics.published(head.time.seconds());
         Ok(head)
+    }
+
+    /// A checkpoint of a head that receipts are out for. One that is not
+    /// published yet is published first, so that the guard knows it.
+    pub(super) fn checkpoint_of(&self, head: &Head) -> Result<String, Fault> {
+        let is_published = self.published_size().is_some_and(|size| size >= head.size);
+        if !is_published && self.writable().is_ok() {
+            self.publish()?;
+        }
+        self.sign_checkpoint(head)
+    }
+
+    fn sign_checkpoint(&self, head: &Head) -> Result<String, Fault> {
+        let origin = self.identity.origin.clone();
+        let checkpoint = Checkpoint { origin, size: head.size, root: head.root };
+        let note = checkpoint.sign(&self.identity.origin, &self.checkpoint_key);
+        Ok(note.map_err(|_| store::Error::KeysUnreadable)?)
     }
 
     /// Reads the free space and turns read-only when there is too little.

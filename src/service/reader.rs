@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::{Fault, Service, Whereabouts};
+use super::{Fault, Service, Snapshot, Whereabouts};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::key::PublicKey;
 use crate::log::{LeafIndex, TreeSize};
@@ -17,7 +17,8 @@ use crate::wire::budget::{Budget, Spent};
 /// A reader of the log as its last signed head covers it.
 pub struct Reader<'a> {
     service: &'a Service,
-    size: TreeSize,
+    /// The head that everything in the answer is of.
+    snapshot: Arc<Snapshot>,
     budget: Budget,
     is_cut: bool,
 }
@@ -59,14 +60,14 @@ pub(super) struct Logged {
 impl Service {
     /// The log, for one answer that may cost so much.
     pub fn reader(&self, budget: Budget) -> Reader<'_> {
-        Reader { service: self, size: self.head().size, budget, is_cut: false }
+        Reader { service: self, snapshot: self.snapshot(), budget, is_cut: false }
     }
 }
 
 impl Reader<'_> {
     /// The size of the tree that is read.
     pub fn size(&self) -> TreeSize {
-        self.size
+        self.snapshot.signed.head().size
     }
 
     /// Whether the answer would have been longer, had it been allowed to cost
@@ -88,8 +89,8 @@ impl Reader<'_> {
     /// The same reader with its whole budget again, for the second part of an
     /// answer.
     pub(super) fn renewed(&self) -> Self {
-        let (size, is_cut) = (self.size, self.is_cut);
-        Self { service: self.service, size, budget: self.budget.renewed(), is_cut }
+        let (snapshot, is_cut) = (self.snapshot.clone(), self.is_cut);
+        Self { service: self.service, snapshot, budget: self.budget.renewed(), is_cut }
     }
 
     /// The log's own name.
@@ -102,9 +103,9 @@ impl Reader<'_> {
         self.service.keys()
     }
 
-    /// The last published checkpoint.
+    /// A checkpoint of the head that is read.
     pub(super) fn checkpoint(&self) -> Result<String, Fault> {
-        self.service.checkpoint()
+        self.service.checkpoint_of(self.snapshot.signed.head())
     }
 
     /// What is left, for a walk that pays by itself.
@@ -124,7 +125,7 @@ impl Reader<'_> {
 
     /// A page of statements, newest first.
     pub(super) fn page(&mut self, query: &Query) -> Result<Page, Fault> {
-        Ok(self.service.store.search(query, self.size, &mut self.budget)?)
+        Ok(self.service.store.search(query, self.size(), &mut self.budget)?)
     }
 
     /// The same among the first `size`.
@@ -138,7 +139,7 @@ impl Reader<'_> {
         field: (Field, &str),
         limit: usize,
     ) -> Result<Vec<LeafIndex>, Halt> {
-        self.having_before(field, self.size, limit)
+        self.having_before(field, self.size(), limit)
     }
 
     /// The same among the first `size`.
@@ -158,14 +159,16 @@ impl Reader<'_> {
         record_id: &str,
         by: (&str, &str),
     ) -> Result<bool, Halt> {
-        Ok(self.service.store.is_superseded(record_id, by, self.size, &mut self.budget)??)
+        Ok(self.service.store.is_superseded(record_id, by, self.size(), &mut self.budget)??)
     }
 
     /// Where the statement with this name stands, if it is logged.
     pub(super) fn place(&mut self, id: &StatementId) -> Result<Option<LeafIndex>, Halt> {
         self.budget.edges(1)?;
         match self.service.find(id)? {
-            Whereabouts::Logged(entry) if self.size.contains(entry.index) => Ok(Some(entry.index)),
+            Whereabouts::Logged(entry) if self.size().contains(entry.index) => {
+                Ok(Some(entry.index))
+            }
             _ => Ok(None),
         }
     }
@@ -181,11 +184,11 @@ impl Reader<'_> {
         Ok(Logged { index, stored, statement })
     }
 
-    /// The statement at an index with its receipt attached.
+    /// The statement at an index with its receipt, of the head that is read.
     pub(super) fn transparent(&mut self, index: LeafIndex) -> Result<Vec<u8>, Halt> {
         self.budget.node()?;
         let entry = self.service.entry_at(index)?.ok_or(Error::StatementMissing { index })?;
-        let bytes = self.service.transparent_statement(&entry)?;
+        let bytes = self.service.transparent_under(&self.snapshot, &entry)?;
         self.budget.read(bytes.len());
         Ok(bytes)
     }

@@ -38,11 +38,14 @@ pub struct TrustAnchors {
 }
 
 /// A key that speaks for an issuer, for a while or for ever.
-#[derive(Clone, Debug)]
-struct PinnedKey {
-    key: PublicKey,
-    from: Option<UnixSeconds>,
-    until: Option<UnixSeconds>,
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PinnedKey {
+    /// The key.
+    pub key: PublicKey,
+    /// Not before this time.
+    pub from: Option<UnixSeconds>,
+    /// And not from this time on.
+    pub until: Option<UnixSeconds>,
 }
 
 /// A log whose receipts and checkpoints we believe.
@@ -179,10 +182,27 @@ impl TrustAnchors {
         self.issuers.iter().map(|(name, pins)| (name.as_str(), pins.len()))
     }
 
+    /// All keys pinned for an issuer, at whatever time.
+    pub fn pins(&self, issuer: &str) -> impl Iterator<Item = &PinnedKey> {
+        self.issuers.get(issuer).into_iter().flatten()
+    }
+
     /// Whether nobody is believed.
     pub fn is_empty(&self) -> bool {
         self.issuers.is_empty() && self.logs.is_empty() && self.chains.is_empty()
     }
+}
+
+/// An `[[issuer]]` block for the end of a trust file; none for a key that has
+/// no PEM.
+pub fn issuer_block(name: &str, pin: &PinnedKey) -> Option<String> {
+    let name = toml::Value::from(name);
+    let pem = pin.key.to_pem()?;
+    let bound = |word: &str, at: Option<UnixSeconds>| {
+        at.map(|at| format!("{word} = {at}\n")).unwrap_or_default()
+    };
+    let (from, until) = (bound("from", pin.from), bound("until", pin.until));
+    Some(format!("\n[[issuer]]\nname = {name}\nkeys = [\"\"\"\n{pem}\"\"\"]\n{from}{until}"))
 }
 
 /// A `[[log]]` block for the end of a trust file.

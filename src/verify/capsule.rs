@@ -45,7 +45,7 @@ pub(super) fn add(
     let noticed: Vec<Finding> =
         read.findings.into_iter().filter(|finding| !alone.contains(finding)).collect();
     report.checks.push(capsule(&record, &class1));
-    report.checks.push(bound(&noticed));
+    report.checks.push(bound(&record, &noticed));
     let overclaims = class1.findings.iter().filter(|f| f.code == "assurance_overclaim");
     report.warnings.extend(overclaims.map(|f| format!("{}: {}", f.at, f.detail)));
     let others = class1.findings.iter().chain(&noticed);
@@ -57,8 +57,7 @@ pub(super) fn add(
 /// Anchored is what was shown, never what was claimed: a receipt verified
 /// under a trusted key, over a statement whose signature is not wrong.
 fn attestation(report: &Report) -> AttestationMode {
-    let has = |name, outcome| report.checks.iter().any(|c| c.name == name && c.outcome == outcome);
-    if has("logged", Outcome::Yes) && !has("signed", Outcome::No) {
+    if report.has("logged", Outcome::Yes) && !report.has("signed", Outcome::No) {
         AttestationMode::Anchored
     } else {
         AttestationMode::SelfAttested
@@ -99,6 +98,7 @@ fn capsule(record: &CapsuleRecord, class1: &Class1) -> Check {
         outcome: Outcome::NotChecked,
         code,
         detail: because.clone(),
+        counts: true,
     };
     match class1.ok {
         None => unread("concealed_not_evaluated"),
@@ -134,13 +134,19 @@ fn describe(record: &CapsuleRecord, class1: &Class1) -> String {
     format!("{}{who}{modes}", verdict.unwrap_or("for information"))
 }
 
-/// A verdict of its own, like conformance: the Capsule may be good and its
-/// header speak of something else.
-fn bound(noticed: &[Finding]) -> Check {
-    match noticed.iter().find(|f| BINDING.contains(&f.code)) {
-        None => Check::yes("bound", "the header claims say what the payload says".to_owned()),
-        Some(f) => Check::no("bound", f.code, format!("{}: {}", f.at, f.detail)),
+/// Whether the header speaks of the action in the payload. It can be compared
+/// where the payload says who did what; a format nobody here reads, or one that
+/// conceals those members, says nothing.
+fn bound(record: &CapsuleRecord, noticed: &[Finding]) -> Check {
+    if let Some(f) = noticed.iter().find(|f| BINDING.contains(&f.code)) {
+        return Check::no("bound", f.code, format!("{}: {}", f.at, f.detail));
     }
+    let said = record.summary();
+    if said.developer.is_some() && said.operator.is_some() && said.action_id.is_some() {
+        return Check::yes("bound", "the header claims say what the payload says".to_owned());
+    }
+    let detail = "the payload does not show developer, operator and action id".to_owned();
+    Check::cannot_tell("bound", "binding-not-shown", detail)
 }
 
 impl Report {

@@ -7,6 +7,7 @@
 mod bundle;
 mod capsule;
 mod checkpoint;
+mod demand;
 mod error;
 mod receipt;
 mod record;
@@ -17,15 +18,16 @@ mod succession;
 mod tests;
 
 use crate::checkpoint::SignedCheckpoint;
-use crate::key::PublicKey;
-use crate::receipt::{Proofs, Receipt};
-use crate::trust::TrustAnchors;
+use crate::key::{KeyId, PublicKey};
+use crate::receipt::{Proofs, Receipt, attached};
+use crate::trust::{TrustAnchors, TrustedLog};
 use crate::wire::cbor::Value;
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
 pub use bundle::Bundle;
 pub use capsule::CapsuleReport;
+pub use demand::{Demand, Requirement};
 pub use error::Error;
 pub use receipt::{EntryRule, Extended, Included, Memo, consistency, inclusion};
 pub use record::RecordReport;
@@ -48,10 +50,34 @@ pub struct Evidence<'a> {
     pub payload: Option<&'a [u8]>,
     /// The root of the older tree, for consistency.
     pub older: Option<Digest>,
+    /// A key believed for whoever the statement names as its issuer.
+    pub issuer_key: Option<&'a PublicKey>,
+    /// What a yes must rest on.
+    pub demand: &'a Demand,
 }
 
-/// Says what `bytes` prove.
+impl<'a> Evidence<'a> {
+    /// Whom to believe and when, nothing else in hand, and the usual rule.
+    pub fn new(trust: &'a TrustAnchors, now: UnixSeconds) -> Self {
+        const USUAL: &Demand = &Demand::DEFAULT;
+        Self {
+            trust,
+            now,
+            statement: None,
+            payload: None,
+            older: None,
+            issuer_key: None,
+            demand: USUAL,
+        }
+    }
+}
+
+/// Says what `bytes` prove, and whether that is what was asked for.
 pub fn verify(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
+    evidence.demand.weigh(report(bytes, evidence))
+}
+
+fn report(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
     if let Some(text) = std::str::from_utf8(bytes).ok().filter(|t| t.contains("\n\n\u{2014} ")) {
         return match SignedCheckpoint::parse(text) {
             Ok(note) => checkpoint::report(&note, evidence),
@@ -68,7 +94,7 @@ pub fn verify(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
         Err(e) => return malformed("statement", e.code(), e.to_string()),
     };
     if envelope.header().vds.is_none() {
-        return statement::report(&envelope, evidence);
+        return statement::report(&envelope, attached(&envelope), evidence);
     }
     match Receipt::parse(bytes.to_vec()) {
         Ok(receipt) => receipt_report(&receipt, evidence),
@@ -86,30 +112,24 @@ fn receipt_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
     }
 }
 
-/// A receipt alone proves nothing about a statement nobody has shown.
+/// A receipt alone proves nothing about a statement nobody has shown; with it,
+/// the two are judged like a Transparent Statement.
 fn bare_receipt_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
-    let parsed = evidence
-        .statement
-        .map(|bytes| crate::envelope::SignedStatement::parse_any_size(bytes.to_vec()));
-    let mut warnings = Vec::new();
-    let check = match parsed {
-        None => Check::cannot_tell(
-            "logged",
-            "statement-needed",
-            "a receipt is checked against its statement; give it with --statement".to_owned(),
-        ),
-        Some(Err(e)) => Check::no("logged", e.code(), format!("the statement given: {e}")),
-        Some(Ok(statement)) => {
-            statement::logged(receipt, &statement.canonical(), evidence.trust, &mut warnings).0
-        }
+    let Some(bytes) = evidence.statement else {
+        let detail = "a receipt is checked against its statement; give it with --statement";
+        let check = Check::cannot_tell("logged", "statement-needed", detail.to_owned());
+        return Report::of("receipt", vec![check]);
     };
-    Report {
-        artefact: "receipt",
-        checks: vec![check],
-        warnings,
-        not_shown: vec!["who signed the statement (verify the statement itself)"],
-        capsule: None,
-        record: None,
+    match crate::envelope::SignedStatement::parse_any_size(bytes.to_vec()) {
+        Err(e) => {
+            let detail = format!("the statement given: {e}");
+            Report::of("receipt", vec![Check::no("readable", e.code(), detail)])
+        }
+        Ok(statement) => {
+            let receipts = Ok(vec![receipt.envelope().bytes().to_vec()]);
+            let report = statement::report(&statement, receipts, evidence);
+            Report { artefact: "receipt", ..report }
+        }
     }
 }
 
@@ -125,20 +145,16 @@ fn growth_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
             Ok(extended) => {
                 let sizes =
                     extended.sizes.map_or(String::new(), |(m, n)| format!(", {m} to {n} leaves"));
-                Check::yes("extends", format!("{log}{sizes}, newer root {}", extended.root))
+                let detail = format!("{log}{sizes}, newer root {}", extended.root);
+                let name = log_name(receipt, extended.key, evidence.trust);
+                evidence.demand.of_log(Check::yes("extends", detail), &[&log, &name])
             }
             Err(Error::LogUnknown) => unknown_log("extends", &log),
             Err(e) => Check::no("extends", e.code(), e.to_string()),
         },
     };
-    Report {
-        artefact: "consistency receipt",
-        checks: vec![check],
-        warnings: Vec::new(),
-        not_shown: vec!["which statements were added in between"],
-        capsule: None,
-        record: None,
-    }
+    let not_shown = vec!["which statements were added in between"];
+    Report { not_shown, ..Report::of("consistency receipt", vec![check]) }
 }
 
 /// The log a receipt names, and the keys trusted for it.
@@ -150,19 +166,20 @@ fn log_keys(receipt: &Receipt, trust: &TrustAnchors) -> (String, Vec<PublicKey>)
     (issuer.unwrap_or("a log that does not name itself").to_owned(), keys)
 }
 
+/// The name of the log whose key verified a receipt: its own word, or, where
+/// it does not name itself, the name the key is trusted under.
+fn log_name(receipt: &Receipt, key: KeyId, trust: &TrustAnchors) -> String {
+    let issuer = receipt.envelope().header().claims.issuer.clone();
+    let holds = |log: &&TrustedLog| log.keys.iter().any(|k| k.id() == key);
+    let trusted = || trust.logs().iter().find(holds).map(|log| log.name.clone());
+    issuer.or_else(trusted).unwrap_or_default()
+}
+
 fn unknown_log(check: &'static str, log: &str) -> Check {
     let detail = format!("no key of {log} is trusted; add it with `capstan trust add`");
     Check::cannot_tell(check, "log-unknown", detail)
 }
 
 fn malformed(artefact: &'static str, code: &'static str, detail: String) -> Report {
-    let checks = vec![Check::no("readable", code, detail)];
-    Report {
-        artefact,
-        checks,
-        warnings: Vec::new(),
-        not_shown: Vec::new(),
-        capsule: None,
-        record: None,
-    }
+    Report::of(artefact, vec![Check::no("readable", code, detail)])
 }

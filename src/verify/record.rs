@@ -3,6 +3,7 @@
 
 use super::report::{Check, Outcome, Report};
 use crate::envelope::SignedStatement;
+use crate::profile::capsule::BINDING;
 use crate::profile::{Finding, Read, Record, Severity, Summary, read_payload};
 
 /// A record, judged with the statement around it.
@@ -23,13 +24,15 @@ pub(super) fn add(report: &mut Report, statement: &SignedStatement, detached: Op
     let Some(payload) = statement.payload().or(detached) else { return };
     let Read { record, findings, summary } = read_payload(statement.header(), payload);
     let profile = record.profile();
-    match record {
+    match &record {
         Record::Capsule(_) | Record::Control(_) | Record::Hash(_) | Record::Opaque => return,
         _ => {}
     }
-    let has = |name, outcome| report.checks.iter().any(|c| c.name == name && c.outcome == outcome);
-    let is_anchored = has("logged", Outcome::Yes) && !has("signed", Outcome::No);
+    let is_anchored = report.has("logged", Outcome::Yes) && !report.has("signed", Outcome::No);
     report.checks.push(check(profile, &summary, &findings, is_anchored));
+    if matches!(record, Record::Outcome(_)) {
+        report.checks.push(bound(&findings));
+    }
     let noted = findings.iter().filter(|f| f.severity == Severity::Warning);
     report.warnings.extend(noted.map(|f| format!("{} at {}: {}", f.code, f.at, f.detail)));
     report.record = Some(RecordReport { profile, summary, findings, is_anchored });
@@ -49,6 +52,15 @@ fn check(
         }
         (Some(false), None) => Check::no("record", "record-unsound", "its own checks fail".into()),
         _ => Check::yes("record", describe(profile, summary, is_anchored)),
+    }
+}
+
+/// An outcome has nothing to tell its action by but the header.
+fn bound(findings: &[Finding]) -> Check {
+    let is_loose = |f: &&Finding| BINDING.contains(&f.code) || f.code == "subject_not_action";
+    match findings.iter().find(is_loose) {
+        None => Check::yes("bound", "the header claims are those of an outcome".to_owned()),
+        Some(f) => Check::no("bound", f.code, format!("{}: {}", f.at, f.detail)),
     }
 }
 

@@ -19,8 +19,9 @@ pub enum Outcome {
 /// One question asked of an artefact.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Check {
-    /// `signed`, `conformant`, `logged`, `extends`, `older`, `published`; of a
-    /// Capsule also `capsule`, `bound`, `evidence`, of another record `record`.
+    /// `signed`, `issuer`, `subject`, `conformant`, `logged`, `extends`, `older`,
+    /// `published`, `witnessed`; of a Capsule also `capsule`, `bound`,
+    /// `evidence`, of another record `record`; of a bundle also its parts.
     pub name: &'static str,
     /// The answer.
     pub outcome: Outcome,
@@ -28,34 +29,36 @@ pub struct Check {
     pub code: &'static str,
     /// A sentence for people.
     pub detail: String,
+    /// Whether the verdict rests on it. What nobody asked for is shown and
+    /// does not count.
+    pub counts: bool,
 }
 
 impl Check {
     /// It holds.
     pub fn yes(name: &'static str, detail: String) -> Self {
-        Self { name, outcome: Outcome::Yes, code: "ok", detail }
+        Self { name, outcome: Outcome::Yes, code: "ok", detail, counts: true }
     }
 
     /// It does not hold.
     pub fn no(name: &'static str, code: &'static str, detail: String) -> Self {
-        Self { name, outcome: Outcome::No, code, detail }
+        Self { name, outcome: Outcome::No, code, detail, counts: true }
     }
 
     /// We cannot tell.
     pub fn cannot_tell(name: &'static str, code: &'static str, detail: String) -> Self {
-        Self { name, outcome: Outcome::CannotTell, code, detail }
+        Self { name, outcome: Outcome::CannotTell, code, detail, counts: true }
     }
 
     /// There was nothing to check.
     pub fn not_checked(name: &'static str, detail: &str) -> Self {
-        Self { name, outcome: Outcome::NotChecked, code: "not-checked", detail: detail.to_owned() }
-    }
-
-    /// Whether the answer counts for the verdict. Conformance is a verdict of
-    /// its own: a statement may be authentic and still break RFC 9943. So is
-    /// whether a header is bound to its Capsule.
-    fn counts(&self) -> bool {
-        !["conformant", "bound"].contains(&self.name)
+        Self {
+            name,
+            outcome: Outcome::NotChecked,
+            code: "not-checked",
+            detail: detail.to_owned(),
+            counts: true,
+        }
     }
 }
 
@@ -77,9 +80,21 @@ pub struct Report {
 }
 
 impl Report {
-    /// Yes when something was shown and nothing failed.
+    /// A report of these checks and nothing else.
+    pub(super) fn of(artefact: &'static str, checks: Vec<Check>) -> Self {
+        Self {
+            artefact,
+            checks,
+            warnings: Vec::new(),
+            not_shown: Vec::new(),
+            capsule: None,
+            record: None,
+        }
+    }
+
+    /// Yes when something was shown and nothing that counts stands against it.
     pub fn verdict(&self) -> Outcome {
-        let any = |outcome| self.checks.iter().any(|c| c.counts() && c.outcome == outcome);
+        let any = |outcome| self.checks.iter().any(|c| c.counts && c.outcome == outcome);
         if any(Outcome::No) {
             Outcome::No
         } else if any(Outcome::CannotTell) || !any(Outcome::Yes) {
@@ -91,8 +106,21 @@ impl Report {
 
     /// The code of the first check that stands in the way, or `ok`.
     pub fn code(&self) -> &'static str {
+        match self.verdict() {
+            Outcome::Yes => "ok",
+            _ => self.reason().map_or("not-checked", |check| check.code),
+        }
+    }
+
+    /// The first check that stands in the way of a yes.
+    pub fn reason(&self) -> Option<&Check> {
         let verdict = self.verdict();
-        let first = self.checks.iter().find(|c| c.counts() && c.outcome == verdict);
-        first.map_or("not-checked", |c| c.code)
+        let decides = |check: &&Check| check.counts && check.outcome == verdict;
+        self.checks.iter().find(decides).filter(|_| verdict != Outcome::Yes)
+    }
+
+    /// Whether a check of this name came out like this.
+    pub(super) fn has(&self, name: &str, outcome: Outcome) -> bool {
+        self.checks.iter().any(|c| c.name == name && c.outcome == outcome)
     }
 }

@@ -1,46 +1,70 @@
 //! A Signed Statement, with or without receipts.
 
-use super::report::{Check, Report};
-use super::{Error, Evidence, Memo, inclusion, log_keys, unknown_log};
+use super::report::{Check, Outcome, Report};
+use super::{Error, Evidence, Included, Memo, inclusion, log_keys, log_name, unknown_log};
 use crate::envelope::{self, Binding, Door, Issuer, Resolved, SignedStatement};
-use crate::receipt::{Receipt, attached};
+use crate::receipt::{self, Receipt};
 use crate::trust::{TrustAnchors, x509};
 use crate::wire::text;
 use crate::wire::time::UnixSeconds;
 
+/// The receipts to judge a statement by, or why there is no list of them.
+pub(super) type Receipts = Result<Vec<Vec<u8>>, receipt::Error>;
+
 /// Asks who signed, whether the form is right, where it was logged, and what
 /// the payload shows.
-pub(super) fn report(statement: &SignedStatement, evidence: &Evidence<'_>) -> Report {
-    let mut report = envelope_report(statement, evidence);
+pub(super) fn report(
+    statement: &SignedStatement,
+    receipts: Receipts,
+    evidence: &Evidence<'_>,
+) -> Report {
+    let mut report = envelope_report(statement, receipts, evidence);
     super::capsule::add(&mut report, statement, evidence.payload, &[]);
     super::record::add(&mut report, statement, evidence.payload);
     report
 }
 
 /// The same without the payload.
-pub(super) fn envelope_report(statement: &SignedStatement, evidence: &Evidence<'_>) -> Report {
+pub(super) fn envelope_report(
+    statement: &SignedStatement,
+    receipts: Receipts,
+    evidence: &Evidence<'_>,
+) -> Report {
     let mut warnings = Vec::new();
-    let receipts = attached(statement);
     let canonical = statement.canonical();
-    let mut registered_at = None;
-    let logged: Vec<Check> = match &receipts {
+    let is_logged = receipts.as_ref().is_ok_and(|list| !list.is_empty());
+    let (mut registered_at, mut log) = (None, None);
+    let logged = match receipts {
         Err(e) => vec![Check::no("logged", e.code(), e.to_string())],
-        Ok(list) if list.is_empty() => vec![Check::not_checked("logged", "no receipt is attached")],
+        Ok(list) if list.is_empty() => {
+            let detail = "no receipt is attached, so nothing shows that it was logged".to_owned();
+            vec![Check::cannot_tell("logged", "receipt-missing", detail)]
+        }
         Ok(list) => list
-            .iter()
-            .map(|bytes| match Receipt::parse(bytes.clone()) {
+            .into_iter()
+            .map(|bytes| match Receipt::parse(bytes) {
                 Err(e) => Check::no("logged", e.code(), e.to_string()),
                 Ok(receipt) => {
-                    let (check, time) = logged(&receipt, &canonical, evidence.trust, &mut warnings);
-                    registered_at = registered_at.or(time);
+                    let (check, shown) = logged(&receipt, &canonical, evidence, &mut warnings);
+                    log = log.take().or(receipt.envelope().header().claims.issuer.clone());
+                    let time = shown.filter(|_| check.outcome == Outcome::Yes);
+                    registered_at = registered_at.or(time.and_then(|shown| shown.time));
                     check
                 }
             })
             .collect(),
     };
-    let is_logged = receipts.as_ref().is_ok_and(|list| !list.is_empty());
     let now = registered_at.unwrap_or(evidence.now);
-    let mut checks = vec![signed(statement, evidence, now, &mut warnings), conformant(statement)];
+    let signed = signed(statement, log.as_deref(), evidence, now);
+    let issuer = signed.as_ref().ok().cloned();
+    let mut checks = vec![match signed {
+        Ok(issuer) => Check::yes("signed", describe(&issuer, evidence)),
+        Err(e) => not_signed(e),
+    }];
+    checks.extend(tied(statement, issuer.as_ref(), evidence, &mut warnings));
+    let subject = statement.header().claims.subject.as_deref().unwrap_or_default();
+    checks.extend(evidence.demand.other_subject(subject));
+    checks.push(conformant(statement));
     checks.extend(logged);
     let mut not_shown = vec!["that what the payload says is true"];
     not_shown.push(if is_logged {
@@ -49,44 +73,86 @@ pub(super) fn envelope_report(statement: &SignedStatement, evidence: &Evidence<'
         "that it was logged: whoever holds the key can still make another"
     });
     let artefact = if is_logged { "transparent statement" } else { "statement" };
-    Report { artefact, checks, warnings, not_shown, capsule: None, record: None }
+    Report { warnings, not_shown, ..Report::of(artefact, checks) }
 }
 
+/// Who signed. A trusted log speaks for its own name, and so does nobody else.
 fn signed(
     statement: &SignedStatement,
+    log: Option<&str>,
     evidence: &Evidence<'_>,
     now: UnixSeconds,
-    warnings: &mut Vec<String>,
-) -> Check {
-    let resolved = Resolved::default();
-    let log = attached(statement).ok().and_then(|receipts| {
-        let first = Receipt::parse(receipts.into_iter().next()?).ok()?;
-        first.envelope().header().claims.issuer.clone()
-    });
-    let door = Door { log: log.as_deref(), ..Door::new(evidence.trust, &resolved, now) };
-    let found = statement.issuer(&door, evidence.payload);
-    match found {
-        Ok(issuer) => {
-            if issuer.binding == Binding::SelfCertified {
-                let name = &issuer.name;
-                warnings.push(format!(
-                    "nothing ties the key to the name {name:?} but the statement itself"
-                ));
-            }
-            Check::yes("signed", describe(&issuer))
-        }
+) -> Result<Issuer, envelope::Error> {
+    let name = statement.header().claims.issuer.as_deref().unwrap_or_default();
+    let by = |trust: &TrustAnchors, log: Option<&str>| {
+        let resolved = Resolved::default();
+        statement.issuer(&Door { log, ..Door::new(trust, &resolved, now) }, evidence.payload)
+    };
+    if let Some(key) = evidence.issuer_key {
+        let given = evidence.trust.clone().with_issuer(name, std::slice::from_ref(key));
+        return by(&given, log);
+    }
+    let own = evidence.trust.logs().iter().filter(|log| !name.is_empty() && log.name == name);
+    let keys: Vec<_> = own.flat_map(|log| log.keys.iter().cloned()).collect();
+    if keys.is_empty() {
+        return by(evidence.trust, log);
+    }
+    let own = evidence.trust.clone().with_issuer(name, &keys);
+    by(&own, Some(name)).or_else(|_| by(evidence.trust, Some(name)))
+}
+
+fn not_signed(error: envelope::Error) -> Check {
+    match error {
         // A log keeps unprotected certificates beside the statement, not in it.
-        Err(
-            e @ (envelope::Error::ChainMissing
-            | envelope::Error::IssuerUnknown { .. }
-            | envelope::Error::NameNeedsProof { .. }
-            | envelope::Error::PayloadMissing),
-        ) => Check::cannot_tell("signed", e.code(), e.to_string()),
-        Err(envelope::Error::Chain(e)) if nobody_says(&e) => {
+        e @ (envelope::Error::ChainMissing
+        | envelope::Error::IssuerUnknown { .. }
+        | envelope::Error::NameNeedsProof { .. }
+        | envelope::Error::PayloadMissing) => Check::cannot_tell("signed", e.code(), e.to_string()),
+        envelope::Error::Chain(e) if nobody_says(&e) => {
             Check::cannot_tell("signed", e.code(), e.to_string())
         }
-        Err(e) => Check::no("signed", e.code(), e.to_string()),
+        e => Check::no("signed", e.code(), e.to_string()),
     }
+}
+
+/// Whether something other than the statement ties the key to the name, and
+/// the name is one that was asked for.
+fn tied(
+    statement: &SignedStatement,
+    issuer: Option<&Issuer>,
+    evidence: &Evidence<'_>,
+    warnings: &mut Vec<String>,
+) -> Option<Check> {
+    let claimed = statement.header().claims.issuer.as_deref().unwrap_or_default();
+    if let Some(other) = evidence.demand.other_issuer(claimed) {
+        return Some(other);
+    }
+    let Issuer { name, binding, key, anchor } = issuer?;
+    let by = match binding {
+        Binding::Pinned if evidence.issuer_key == Some(key) => "the key given by hand".to_owned(),
+        Binding::Pinned => "the trust file".to_owned(),
+        Binding::DidWeb => "its did:web document".to_owned(),
+        Binding::X5Chain => format!("the anchor {:?}", anchor.as_deref().unwrap_or_default()),
+        Binding::DidKey if evidence.demand.names(name) => "the name you asked for".to_owned(),
+        Binding::DidKey => {
+            let detail = format!(
+                "the name {name:?} is its own key, and nobody has named it; \
+                 `capstan trust issuer` or --issuer with exactly this name does"
+            );
+            return Some(Check::cannot_tell("issuer", "issuer-not-named", detail));
+        }
+        Binding::SelfCertified => {
+            let detail =
+                format!("nothing ties the key to the name {name:?} but the statement itself");
+            if evidence.demand.allow_self_certified {
+                warnings.push(detail);
+                return Some(Check::yes("issuer", format!("{name}, self-certified, as allowed")));
+            }
+            let detail = format!("{detail}; `capstan trust issuer` does, if you know whose it is");
+            return Some(Check::cannot_tell("issuer", "self-certified", detail));
+        }
+    };
+    Some(Check::yes("issuer", format!("{name}, tied to the key by {by}")))
 }
 
 /// Whether a chain is refused for what the trust file does not say, and not
@@ -96,10 +162,11 @@ fn nobody_says(error: &x509::Error) -> bool {
     matches!(error, x509::Error::Untrusted | x509::Error::Unscoped { .. })
 }
 
-fn describe(issuer: &Issuer) -> String {
+fn describe(issuer: &Issuer, evidence: &Evidence<'_>) -> String {
     let how = match issuer.binding {
         Binding::DidKey => "spelt out in its name",
         Binding::DidWeb => "from its did:web document",
+        Binding::Pinned if evidence.issuer_key == Some(&issuer.key) => "given by hand",
         Binding::Pinned => "pinned in the trust file",
         Binding::SelfCertified => "brought by the statement (self-certified)",
         Binding::X5Chain => "certified to a trusted anchor",
@@ -116,27 +183,36 @@ fn conformant(statement: &SignedStatement) -> Check {
     }
 }
 
-/// Checks one receipt against the statement's canonical bytes; with a yes
-/// comes the time the log put on it.
+/// What a receipt shows once it verified under a trusted key.
+pub(super) struct Shown {
+    /// Where the statement is in it.
+    pub(super) included: Included,
+    /// The time the log put on it.
+    pub(super) time: Option<UnixSeconds>,
+}
+
+/// Checks one receipt against the statement's canonical bytes.
 pub(super) fn logged(
     receipt: &Receipt,
     canonical: &[u8],
-    trust: &TrustAnchors,
+    evidence: &Evidence<'_>,
     warnings: &mut Vec<String>,
-) -> (Check, Option<UnixSeconds>) {
-    let (log, keys) = log_keys(receipt, trust);
-    if log.ends_with(".invalid") {
-        warnings.push(format!("{log} is a development log; its receipts prove nothing"));
-    }
-    let time = receipt.envelope().header().claims.issued_at;
+) -> (Check, Option<Shown>) {
+    let (log, keys) = log_keys(receipt, evidence.trust);
     match inclusion(receipt, canonical, &keys, &mut Memo::default()) {
         Ok(included) => {
+            let time = receipt.envelope().header().claims.issued_at;
             let place = included.place.map_or(String::new(), |(index, size)| {
                 format!(" #{index}, tree of {}", text::grouped(size))
             });
             let when = time.map_or(String::new(), |t| format!(", {t}"));
             let detail = format!("{log}{place}{when} ({})", included.rule.name());
-            (Check::yes("logged", detail), time)
+            let name = log_name(receipt, included.key, evidence.trust);
+            let check = evidence.demand.of_log(Check::yes("logged", detail), &[&log, &name]);
+            if super::demand::is_development(&name) {
+                warnings.push(format!("{name} is a development log; its receipts prove nothing"));
+            }
+            (check, Some(Shown { included, time }))
         }
         Err(Error::LogUnknown) => (unknown_log("logged", &log), None),
         Err(e) => (Check::no("logged", e.code(), e.to_string()), None),

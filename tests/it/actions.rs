@@ -9,7 +9,7 @@ use capstan::profile::capsule::{
 use capstan::receipt::{Proofs, Receipt, attach};
 use capstan::service;
 use capstan::trust::{TrustAnchors, TrustedLog};
-use capstan::verify::{ANY_LOG, Evidence, Outcome, verify};
+use capstan::verify::{ANY_LOG, Demand, Evidence, Outcome, verify};
 use capstan::wire::cbor::{Value as Cbor, split_sequence};
 use capstan::wire::json::Json;
 use capstan::wire::time::UnixSeconds;
@@ -106,8 +106,8 @@ impl World {
 
     /// How the Capsule in `bytes` is attested, offline, under `trust`.
     fn attested(&self, bytes: &[u8], trust: &TrustAnchors) -> AttestationMode {
-        let evidence = Evidence { trust, now: NOW, statement: None, payload: None, older: None };
-        let report = verify(bytes, &evidence);
+        let demand = Demand { allow_development: true, ..Demand::default() };
+        let report = verify(bytes, &Evidence { demand: &demand, ..Evidence::new(trust, NOW) });
         assert_ne!(report.verdict(), Outcome::No, "{report:?}");
         let capsule = report.capsule.expect("a Capsule");
         assert_eq!(capsule.class1.ok, Some(true), "{:?}", capsule.class1.findings);

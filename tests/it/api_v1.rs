@@ -20,7 +20,7 @@ use capstan::profile::read_payload;
 use capstan::service::{self, Options, Service};
 use capstan::store::{DataDir, Store};
 use capstan::trust::{TrustAnchors, TrustedLog};
-use capstan::verify::{Bundle, Evidence, Outcome, Report, verify};
+use capstan::verify::{Bundle, Demand, Evidence, Outcome, Report, verify};
 use capstan::wire::budget::{Allowance, Budget};
 use capstan::wire::cbor::Value;
 use capstan::wire::jcs::Suite;
@@ -88,8 +88,9 @@ impl Log {
         let checkpoint = Some(self.service.checkpoint_key().unwrap().to_string());
         let log = TrustedLog { name: "*".to_owned(), keys, checkpoint };
         let trust = TrustAnchors::default().with_log(log);
-        let (statement, payload, older) = (None, None, None);
-        verify(bundle, &Evidence { trust: &trust, now: TIME, statement, payload, older })
+        let trust = trust.with_issuer(AGENT, std::slice::from_ref(self.key.public()));
+        let demand = Demand { allow_development: true, ..Demand::default() };
+        verify(bundle, &Evidence { demand: &demand, ..Evidence::new(&trust, TIME) })
     }
 
     /// Indices found, newest first.
@@ -297,7 +298,18 @@ async fn a_bundle_shows_offline_why_a_statement_is_in_the_log() {
     let report = log.judge(&bundle, keys.clone());
     assert_eq!((report.artefact, report.verdict()), ("bundle", Outcome::Yes), "{report:?}");
     let names: Vec<_> = report.checks.iter().map(|check| check.name).collect();
-    for name in ["signed", "logged", "policy", "trust", "chain", "admitted", "published"] {
+    for name in [
+        "signed",
+        "issuer",
+        "logged",
+        "policy",
+        "trust",
+        "chain",
+        "admitted",
+        "published",
+        "one-log",
+        "covered",
+    ] {
         assert!(names.contains(&name), "{name} in {names:?}");
     }
     assert_eq!(log.judge(&bundle, Vec::new()).verdict(), Outcome::CannotTell);

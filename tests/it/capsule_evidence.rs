@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use capstan::envelope::{Draft, seal};
+use capstan::envelope::{Draft, seal_with_claims};
 use capstan::key::{Algorithm, SigningKey};
 use capstan::profile::capsule::CONTENT_TYPE;
 use capstan::wire::jcs::{Suite, canonical};
@@ -39,12 +39,14 @@ fn statement() -> Vec<u8> {
         issued_at: None,
         payload: payload.as_bytes(),
     };
-    seal(&draft, &SigningKey::generate(Algorithm::Es256).unwrap()).unwrap()
+    let claims = [("capsule_statement_type", "agent_action".to_owned())];
+    seal_with_claims(&draft, &claims, &SigningKey::generate(Algorithm::Es256).unwrap()).unwrap()
 }
 
 fn verify(folder: &Path, flags: &[&str]) -> (Option<i32>, serde_json::Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
-    command.args(["--json", "verify", "action.cose"]).args(flags).current_dir(folder);
+    command.args(["--json", "verify", "action.cose", "--signed-only", "--allow-self-certified"]);
+    command.args(flags).current_dir(folder);
     command.env("HOME", folder).env_remove("XDG_CONFIG_HOME").env_remove("CAPSTAN_TRUST");
     let output = command.env_remove("CAPSTAN_VECTORS").output().unwrap();
     let said = serde_json::from_slice(&output.stdout).unwrap_or_default();

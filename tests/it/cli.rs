@@ -139,7 +139,7 @@ fn exit_codes_are_a_contract() {
     std::fs::write(desk.path("bad.toml"), "lissten = 1\n").unwrap();
     let rows = [
         (0, "--version"),
-        (0, "verify one.cose"),
+        (0, "verify one.cose --signed-only --allow-self-certified"),
         (0, "inspect one.cose"),
         (0, "inspect one.cose --raw"),
         (0, "config print --default"),
@@ -153,6 +153,12 @@ fn exit_codes_are_a_contract() {
         (1, "keygen --output agent.key"),
         (1, "config check --config bad.toml"),
         (2, "health --url http://127.0.0.1:1"),
+        (3, "verify one.cose"),
+        (3, "verify one.cose --signed-only"),
+        (3, "verify one.cose --allow-self-certified"),
+        (1, "verify one.cose --issuer https://b.example"),
+        (2, "verify one.cose --signed-only --require receipt"),
+        (2, "verify one.cose --require luck"),
         (2, ""),
         (2, "verify"),
         (2, "frobnicate"),
@@ -196,6 +202,7 @@ fn help_fits_a_screen_and_every_verb_shows_an_example() {
     let nested = [
         "key rotate",
         "trust add",
+        "trust issuer",
         "trust show",
         "config print",
         "config check",
@@ -234,7 +241,8 @@ fn json_is_one_object_whatever_happens() {
     std::fs::write(desk.path("bad.cose"), "garbage").unwrap();
     desk.init();
     let rows = [
-        (0, "verify one.cose --json", "ok"),
+        (0, "verify one.cose --signed-only --issuer-key agent.key.pub --json", "ok"),
+        (3, "verify one.cose --json", "self-certified"),
         (1, "verify bad.cose --json", "not-sign1"),
         (1, "verify one.cose bad.cose --json", "not-sign1"),
         (2, "verify nowhere.cose --json", "unreadable"),
@@ -246,8 +254,10 @@ fn json_is_one_object_whatever_happens() {
     for (exit, line, code) in rows {
         assert_eq!(desk.json(exit, line)["code"], code, "capstan {line}");
     }
-    let report = desk.json(0, "verify one.cose --json");
-    assert_eq!(report["ok"], true);
+    let report = desk.json(3, "verify one.cose --json");
+    assert_eq!(report["ok"], serde_json::Value::Null);
+    assert!(report["reason"].as_str().unwrap().contains("but the statement itself"), "{report}");
+    assert_eq!(report["checks"][0]["counts"], true);
     assert_eq!(report["file"], "one.cose");
     assert_eq!(report["checks"][0]["check"], "signed");
     assert!(report["warnings"].is_array() && report["not_shown"].is_array());
@@ -283,9 +293,10 @@ fn a_pinned_key_decides_offline() {
     desk.seal("one");
     desk.expect(0, "keygen --output other.key");
     let rows = [
-        (0, "verify one.cose --issuer-key agent.key.pub", "pinned in the trust file"),
+        (0, "verify one.cose --signed-only --issuer-key agent.key.pub", "given by hand"),
+        (3, "verify one.cose --issuer-key agent.key.pub", "receipt-missing"),
         (1, "verify one.cose --issuer-key other.key.pub", "signature-invalid"),
-        (0, "verify one.cose", "self-certified"),
+        (3, "verify one.cose", "self-certified"),
     ];
     for (exit, line, said) in rows {
         let out = desk.expect(exit, line);
@@ -321,6 +332,10 @@ fn a_statement_is_registered_verified_and_audited() {
     desk.expect(2, &format!("trust add {url} --trust trust.toml"));
     desk.expect(0, &format!("trust add {url} --trust trust.toml --yes"));
     desk.expect(0, &format!("trust add {url} --trust trust.toml --yes"));
+    // The log is believed; whose key it is, nobody has said yet.
+    let seen = desk.expect(3, "verify one.transparent.cose --trust trust.toml");
+    assert!(seen.lines().next().unwrap().contains("nothing ties the key to the name"), "{seen}");
+    desk.expect(0, "trust issuer https://a.example agent.key.pub --trust trust.toml");
     let trust = std::fs::read_to_string(desk.path("trust.toml")).unwrap();
     assert_eq!(trust.matches("[[log]]").count(), 1);
     let seen = desk.expect(0, "verify one.transparent.cose --trust trust.toml");
@@ -464,7 +479,13 @@ fn dev_leaves_nothing_behind_and_its_receipts_warn() {
     let done = desk.json(0, &format!("register one.cose --url {} --json", log.url));
     assert_eq!(done["index"], 4, "policy, trust and two samples came before");
     desk.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
-    let report = desk.expect(0, "verify one.transparent.cose --trust trust.toml");
+    desk.expect(0, "trust issuer https://a.example agent.key.pub --trust trust.toml");
+    let report = desk.expect(3, "verify one.transparent.cose --trust trust.toml");
+    assert!(
+        report.lines().next().unwrap().contains("a development log proves nothing"),
+        "{report}"
+    );
+    let report = desk.expect(0, "verify one.transparent.cose --trust trust.toml --allow-dev");
     assert!(report.contains("development log"), "{report}");
     log.stop();
     let mut rest = String::new();

@@ -11,7 +11,7 @@ use capstan::log::{LeafIndex, TreeSize};
 use capstan::metrics::Metrics;
 use capstan::service::{self, ControlError, Options, Rejected, Service, Whereabouts, Writer};
 use capstan::trust::{TrustAnchors, TrustedLog};
-use capstan::verify::{Evidence, Outcome, Report, verify};
+use capstan::verify::{Demand, Evidence, Outcome, Report, verify};
 use capstan::wire::digest::Digest;
 use capstan::wire::text;
 use tempfile::TempDir;
@@ -89,7 +89,9 @@ fn statement(payload: &str) -> Vec<u8> {
 
 fn check(bytes: &[u8], trust: &TrustAnchors, statement: Option<&[u8]>) -> Report {
     let now = service::now();
-    verify(bytes, &Evidence { trust, now, statement, payload: None, older: None })
+    // The issuers of these tests bring their own keys.
+    let demand = Demand { allow_self_certified: true, ..Demand::default() };
+    verify(bytes, &Evidence { statement, demand: &demand, ..Evidence::new(trust, now) })
 }
 
 fn der(key: &PublicKey) -> Vec<u8> {
@@ -335,7 +337,7 @@ async fn growth_is_shown_between_any_two_sizes() {
             let receipt = log.service.consistency(sizes.0, sizes.1).unwrap();
             let older = Some(roots[usize::try_from(from).unwrap()]);
             let now = service::now();
-            let evidence = Evidence { trust: &trust, now, statement: None, payload: None, older };
+            let evidence = Evidence { older, ..Evidence::new(&trust, now) };
             let report = verify(&receipt, &evidence);
             assert_eq!(report.verdict(), Outcome::Yes, "{from} to {to}: {report:?}");
             let newer = roots[usize::try_from(to).unwrap()].to_string();

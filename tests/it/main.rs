@@ -109,3 +109,6 @@ mod anchors;
 
 /// `capstan trace` on files.
 mod trace;
+
+/// `capstan trust issuer` for a verifier and for a log.
+mod trust_issuer;

@@ -1,7 +1,9 @@
 //! Capsules inside statements: what a receipt adds, and what it does not.
 
 use super::*;
-use crate::profile::capsule::{AttestationMode, CONTENT_TYPE, Evidence as File, Manifest};
+use crate::profile::capsule::{
+    AttestationMode, CONTENT_TYPE, Evidence as File, Manifest, OUTCOME_CONTENT_TYPE,
+};
 use crate::wire::jcs;
 use crate::wire::json::Json;
 
@@ -17,13 +19,17 @@ fn sealed(text: &str) -> Vec<u8> {
     text.replacen('{', &format!(r#"{{"capsule_id":"{id}","#), 1).into_bytes()
 }
 
+const SUBJECT: &str = "urn:agent-action-capsule:acme:7";
+
 fn scene(payload: &[u8], subject: &str) -> Scene {
+    let kind = ("capsule_statement_type", "agent_action".into());
+    under(vec![(1.into(), ISSUER.into()), (2.into(), subject.into())], &[kind], payload)
+}
+
+/// A Capsule under these claims, logged.
+fn under(mut claims: Vec<(Other, Other)>, named: &[(&str, Other)], payload: &[u8]) -> Scene {
     let issuer = ed25519();
-    let claims = vec![
-        (1.into(), ISSUER.into()),
-        (2.into(), subject.into()),
-        ("capsule_statement_type".into(), "agent_action".into()),
-    ];
+    claims.extend(named.iter().map(|(name, value)| ((*name).into(), value.clone())));
     let sketch = Sketch::new(&issuer).with(3, CONTENT_TYPE).with(15, Other::Map(claims));
     let statement = sketch.payload(payload).sign(&issuer);
     let log = SmallLog::around(es256(), &statement, 2, 8);
@@ -31,11 +37,7 @@ fn scene(payload: &[u8], subject: &str) -> Scene {
 }
 
 fn good() -> Scene {
-    scene(&sealed(CAPSULE), "urn:agent-action-capsule:acme:7")
-}
-
-fn check<'a>(report: &'a Report, name: &str) -> &'a Check {
-    report.checks.iter().find(|c| c.name == name).unwrap()
+    scene(&sealed(CAPSULE), SUBJECT)
 }
 
 #[test]
@@ -46,7 +48,7 @@ fn anchored_is_derived_never_copied() {
         let mode = report.capsule.as_ref().unwrap().class1.derived.unwrap().attestation;
         let overclaimed = report.warnings.iter().any(|w| w.contains("attestation_mode"));
         assert_eq!(overclaimed, mode == AttestationMode::SelfAttested, "{:?}", report.warnings);
-        assert!(check(&report, "capsule").detail.contains(mode.name()));
+        assert!(named(&report, "capsule").detail.contains(mode.name()));
         mode
     };
     let transparent = scene.transparent();
@@ -65,30 +67,125 @@ fn a_capsule_line_for_people() {
     assert_eq!((report.verdict(), report.code()), (Outcome::Yes, "ok"));
     let line = "executed, a human acted, effect confirmed (gate_executed); \
                 attestation anchored, ledger standalone";
-    assert_eq!(check(&report, "capsule").detail, line);
-    assert_eq!(check(&report, "bound").outcome, Outcome::Yes);
+    assert_eq!(named(&report, "capsule").detail, line);
+    assert_eq!(named(&report, "bound").outcome, Outcome::Yes);
 }
 
 #[test]
-fn a_bad_capsule_is_a_no_and_a_loose_header_is_not() {
+fn a_bad_capsule_is_a_no() {
     let damaged = CAPSULE.replace(r#""response_digest""#, r#""response""#);
-    let subject = "urn:agent-action-capsule:acme:7";
     let report_of = |scene: &Scene| verify(&scene.transparent(), &evidence(&scene.trust()));
-    let report = report_of(&scene(&sealed(&damaged), subject));
+    let report = report_of(&scene(&sealed(&damaged), SUBJECT));
     assert_eq!((report.verdict(), report.code()), (Outcome::No, "confirmed_without_response"));
-    let report = report_of(&scene(b"{\"a\":1,\"a\":2}", subject));
+    let report = report_of(&scene(b"{\"a\":1,\"a\":2}", SUBJECT));
     assert_eq!((report.verdict(), report.code()), (Outcome::No, "json-duplicate-key"));
-    let report = report_of(&scene(&sealed(CAPSULE), "urn:agent-action-capsule:acme:8"));
-    assert_eq!(report.verdict(), Outcome::Yes);
-    assert_eq!(check(&report, "bound").code, "subject_mismatch");
-    for (from, to, code) in [
-        (r#""format_version":"2""#, r#""format_version":"4""#, "unsupported_format_version"),
-        (r#""operator":"acme""#, r#""_sd":["x"]"#, "concealed_not_evaluated"),
+}
+
+/// What is not read is not judged; a yes still needs a header that is shown
+/// to speak of the action.
+#[test]
+fn a_capsule_that_cannot_be_read_whole() {
+    for (from, to, capsule, expected) in [
+        (
+            r#""format_version":"2""#,
+            r#""format_version":"4""#,
+            "unsupported_format_version",
+            (Outcome::CannotTell, "binding-not-shown"),
+        ),
+        (
+            r#""operator":"acme""#,
+            r#""_sd":["x"]"#,
+            "concealed_not_evaluated",
+            (Outcome::CannotTell, "binding-not-shown"),
+        ),
+        (
+            r#""action_type":"decide""#,
+            r#""_sd":["x"],"action_type":"decide""#,
+            "concealed_not_evaluated",
+            (Outcome::Yes, "ok"),
+        ),
     ] {
-        let report = report_of(&scene(&sealed(&CAPSULE.replace(from, to)), subject));
-        let line = check(&report, "capsule");
-        assert_eq!((line.outcome, line.code), (Outcome::NotChecked, code));
-        assert_eq!(report.verdict(), Outcome::Yes, "what is not read is not judged");
+        let scene = scene(&sealed(&CAPSULE.replace(from, to)), SUBJECT);
+        let report = verify(&scene.transparent(), &evidence(&scene.trust()));
+        let line = named(&report, "capsule");
+        assert_eq!((line.outcome, line.code), (Outcome::NotChecked, capsule));
+        assert_eq!((report.verdict(), report.code()), expected, "{to}");
+    }
+}
+
+/// A header that speaks of something else than the payload is a no, whatever
+/// else holds; somebody who asks only who signed still sees the line.
+#[test]
+fn a_header_that_is_not_bound_is_a_no() {
+    let who = |issuer: &str, subject: &str| -> Vec<(Other, Other)> {
+        vec![(1.into(), issuer.into()), (2.into(), subject.into())]
+    };
+    let kind = |value: &str| ("capsule_statement_type", Other::from(value));
+    let action = || kind("agent_action");
+    let evil = "https://evil.example";
+    let rows = [
+        (who(evil, SUBJECT), vec![action()], "issuer_not_developer"),
+        (who(ISSUER, "urn:agent-action-capsule:acme:8"), vec![action()], "subject_mismatch"),
+        (who(ISSUER, "urn:agent-action-capsule:evil:7"), vec![action()], "subject_mismatch"),
+        (who(ISSUER, ""), vec![action()], "subject_mismatch"),
+        (who(ISSUER, SUBJECT), Vec::new(), "statement_type_missing"),
+        (who(ISSUER, SUBJECT), vec![kind("outcome")], "statement_type_mismatch"),
+        (who(ISSUER, SUBJECT), vec![kind("agent_actions")], "statement_type_mismatch"),
+        (
+            who(ISSUER, SUBJECT),
+            vec![("capsule_statement_type", 1.into())],
+            "statement_type_missing",
+        ),
+        (
+            who(ISSUER, SUBJECT),
+            vec![action(), ("capsule_action_type", "fulfill".into())],
+            "action_type_mismatch",
+        ),
+        (who(ISSUER, SUBJECT), vec![action(), ("capsule_decision_id", 7.into())], "claim_not_text"),
+    ];
+    for (claims, extra, code) in rows {
+        let issuer = claims[0].1.as_text().unwrap().to_owned();
+        let scene = under(claims, &extra, &sealed(CAPSULE));
+        let trust = scene.trust().with_issuer(&issuer, std::slice::from_ref(scene.issuer.public()));
+        let transparent = scene.transparent();
+        let report = verify(&transparent, &evidence(&trust));
+        assert_eq!((report.verdict(), report.code()), (Outcome::No, code), "{report:?}");
+        assert_eq!(named(&report, "bound").code, code);
+        assert_eq!(named(&report, "capsule").outcome, Outcome::Yes, "{report:?}");
+        assert_eq!(named(&report, "logged").outcome, Outcome::Yes);
+        let given = Evidence { demand: SIGNED_ONLY, ..evidence(&trust) };
+        let report = verify(&transparent, &given);
+        assert_eq!((report.verdict(), named(&report, "bound").code), (Outcome::Yes, code));
+    }
+    let decision = [action(), ("capsule_decision_id", "d-1".into()), ("other", "x".into())];
+    let scene = under(who(ISSUER, SUBJECT), &decision, &sealed(CAPSULE));
+    assert_eq!(answer(&scene.transparent(), &scene.trust()), (Outcome::Yes, "ok"));
+}
+
+/// An outcome has nothing but its header to say which action it is about.
+#[test]
+fn the_header_of_an_outcome() {
+    let outcome = ("capsule_statement_type", "outcome");
+    for (subject, named_claims, expected) in [
+        (SUBJECT, vec![outcome], (Outcome::Yes, "ok")),
+        (SUBJECT, vec![], (Outcome::No, "statement_type_missing")),
+        (
+            SUBJECT,
+            vec![("capsule_statement_type", "agent_action")],
+            (Outcome::No, "statement_type_mismatch"),
+        ),
+        ("order-7", vec![outcome], (Outcome::No, "subject_not_action")),
+    ] {
+        let issuer = ed25519();
+        let mut claims: Vec<(Other, Other)> =
+            vec![(1.into(), ISSUER.into()), (2.into(), subject.into())];
+        claims.extend(named_claims.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+        let sketch =
+            Sketch::new(&issuer).with(3, OUTCOME_CONTENT_TYPE).with(15, Other::Map(claims));
+        let statement = sketch.payload(br#"{"action_id":"7"}"#).sign(&issuer);
+        let log = SmallLog::around(es256(), &statement, 2, 8);
+        let scene = Scene { issuer, statement, log };
+        assert_eq!(answer(&scene.transparent(), &scene.trust()), expected, "{subject}");
     }
 }
 
@@ -111,7 +208,7 @@ fn a_manifest_adds_class_2_and_changes_nothing_else() {
             extended.capsule.as_ref().unwrap().class1,
             report.capsule.as_ref().unwrap().class1
         );
-        let check = check(&extended, "evidence");
+        let check = named(&extended, "evidence");
         (check.outcome, check.code)
     };
     assert_eq!(with(&manifest(10), &files), (Outcome::Yes, "ok"));

@@ -68,8 +68,14 @@ fn every_yes(artefact: &[u8], given: &Evidence<'_>, unchanged: impl Fn(&[u8]) ->
 fn no_mutation_of_a_statement_gets_a_yes() {
     let scene = Scene::new();
     let trust = scene.trust();
-    for artefact in [scene.statement.clone(), scene.transparent()] {
-        every_yes(&artefact, &evidence(&trust), |bytes| {
+    let signed_only = Evidence { demand: SIGNED_ONLY, ..evidence(&trust) };
+    let cases = [
+        (scene.statement.clone(), signed_only),
+        (scene.transparent(), signed_only),
+        (scene.transparent(), evidence(&trust)),
+    ];
+    for (artefact, given) in cases {
+        every_yes(&artefact, &given, |bytes| {
             let statement = SignedStatement::parse_any_size(bytes.to_vec()).unwrap();
             statement.canonical() == scene.statement
         });

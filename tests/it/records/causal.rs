@@ -158,7 +158,7 @@ fn what_was_imagined_is_never_shown_as_observed() {
     )
     .unwrap();
     std::fs::write(world.dir.path().join("c.cose"), transparent).unwrap();
-    let text = world.run(0, "verify c.cose --trust trust.toml --log-key log.pem");
+    let text = world.run(0, "verify c.cose --trust trust.toml --log-key log.pem --allow-dev");
     assert!(text.contains(mark), "{text}");
     let text = world.run(0, "inspect c.cose");
     assert!(text.contains("counterfactual") && text.contains("happened"), "{text}");

@@ -3,7 +3,7 @@
 use capstan::envelope::SignedStatement;
 use capstan::key::{Algorithm, SigningKey};
 use capstan::trust::{TrustAnchors, TrustedLog};
-use capstan::verify::{Bundle, Evidence, Outcome, Report, verify};
+use capstan::verify::{Bundle, Demand, Evidence, Outcome, Report, verify};
 use capstan::wire::cbor::Value;
 use capstan::wire::time::UnixSeconds;
 
@@ -11,11 +11,15 @@ use super::{AGENT, SESSION, STRICT, World, batches, id_of, indices, name, one_of
 use crate::live::request;
 
 pub(super) fn judged(bytes: &[u8], trust: &TrustAnchors) -> Report {
-    let now = UnixSeconds::new(1_790_000_000);
-    let report =
-        verify(bytes, &Evidence { trust, now, statement: None, payload: None, older: None });
+    let report = on_a_development_log(bytes, trust);
     assert_ne!(report.verdict(), Outcome::No, "{report:?}");
     report
+}
+
+fn on_a_development_log(bytes: &[u8], trust: &TrustAnchors) -> Report {
+    let demand = Demand { allow_development: true, ..Demand::default() };
+    let evidence = Evidence::new(trust, UnixSeconds::new(1_790_000_000));
+    verify(bytes, &Evidence { demand: &demand, ..evidence })
 }
 
 /// Whether the record in `bytes` is anchored, offline, under `trust`.
@@ -59,10 +63,12 @@ fn every_kind_is_registered_fetched_and_proven_offline() {
 fn on_the_command_line(world: &World, (profile, transparent, bare): (&str, &[u8], &[u8])) {
     std::fs::write(world.dir.path().join("x.cose"), transparent).unwrap();
     std::fs::write(world.dir.path().join("bare.cose"), bare).unwrap();
-    let text = world.run(0, "verify x.cose --trust trust.toml --log-key log.pem");
+    let line = "verify x.cose --trust trust.toml --log-key log.pem";
+    assert!(world.run(3, line).contains("log-development"));
+    let text = world.run(0, &format!("{line} --allow-dev"));
     let line = text.lines().find(|line| line.trim_start().starts_with("record ")).unwrap();
     assert!(line.contains(profile) && line.ends_with("; anchored"), "{line}");
-    let text = world.run(0, "verify bare.cose --trust trust.toml --log-key log.pem");
+    let text = world.run(0, "verify bare.cose --trust trust.toml --signed-only");
     assert!(text.contains("; self-attested"), "{text}");
     let report = world.run(3, "verify x.cose --trust trust.toml --json");
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
@@ -79,10 +85,7 @@ fn a_broken_record_that_was_kept_is_still_called_broken() {
     for (profile, content_type, payload) in one_of_each() {
         let cut = &payload[..payload.len() / 2];
         let transparent = world.admit(&world.seal(AGENT, (content_type, cut)));
-        let now = UnixSeconds::new(1_790_000_000);
-        let (statement, payload, older) = (None, None, None);
-        let evidence = Evidence { trust: &world.trust, now, statement, payload, older };
-        let report = verify(&transparent, &evidence);
+        let report = on_a_development_log(&transparent, &world.trust);
         assert_eq!(report.verdict(), Outcome::No, "{profile}: {report:?}");
         let check = report.checks.iter().find(|check| check.name == "record").unwrap();
         assert_eq!(check.outcome, Outcome::No);

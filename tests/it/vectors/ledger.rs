@@ -48,8 +48,7 @@ fn answer(bytes: &[u8]) -> &'static str {
     assert_eq!(StatementId::of(&statement), StatementId::of(&parse(&statement.canonical())));
     let now = statement.header().claims.issued_at.unwrap_or(NOW);
     let trust = anchored_by(&statement);
-    let evidence = Evidence { trust: &trust, now, statement: None, payload: None, older: None };
-    named(&verify(bytes, &evidence), "signed").code
+    named(&verify(bytes, &Evidence::new(&trust, now)), "signed").code
 }
 
 /// Payloads sent to that ledger: what becomes of each here.

@@ -1,0 +1,162 @@
+//! The decision to admit, made again from what a bundle holds.
+
+use super::Bundle;
+use crate::envelope::{Authentic, Binding, Door, Resolved, RulesVersion, SignedStatement};
+use crate::key::PublicKey;
+use crate::policy::{Decision, Facts, Memory, Policy};
+use crate::profile;
+use crate::trust::TrustAnchors;
+use crate::verify::report::{Check, Outcome};
+use crate::wire::cbor::Value;
+use crate::wire::time::UnixSeconds;
+
+/// What the decision was made from.
+pub(super) struct Admission<'a> {
+    pub(super) subject: &'a SignedStatement,
+    pub(super) bundle: &'a Bundle,
+    pub(super) policy: &'a SignedStatement,
+    pub(super) trust: &'a SignedStatement,
+    /// The statements beside it that were logged before.
+    pub(super) earlier: &'a [&'a SignedStatement],
+    /// The log that the subject's receipt names.
+    pub(super) log: Option<&'a str>,
+    /// The time of the subject's receipt, which the log signed.
+    pub(super) receipt_time: Option<UnixSeconds>,
+    /// Whom the verifier itself believes.
+    pub(super) own_trust: &'a TrustAnchors,
+}
+
+/// The rules of the log at the subject's turn.
+struct Rules {
+    version: RulesVersion,
+    policy: Policy,
+    trust: TrustAnchors,
+    /// A key from an issuer's did:web document. Nobody signed that it was in
+    /// there.
+    resolved: Resolved,
+}
+
+fn no(code: &'static str, detail: String) -> Check {
+    Check::no("admitted", code, detail)
+}
+
+/// What to say of a statement that was logged by rules since made stricter.
+fn outdated(rules: RulesVersion, detail: &str) -> String {
+    let number = rules.number();
+    format!("version {number} of the rules at the door let it in; today's would not: {detail}")
+}
+
+impl Admission<'_> {
+    /// The decision by the rules that the policy entry put in force.
+    pub(super) fn check(&self, warnings: &mut Vec<String>) -> Check {
+        let rules = match self.rules() {
+            Ok(rules) => rules,
+            Err(check) => return check,
+        };
+        let check = self.decided(&rules);
+        if check.outcome != Outcome::No && rules.version < RulesVersion::CURRENT {
+            let version = rules.version;
+            let today = self.decided(&Rules { version: RulesVersion::CURRENT, ..rules });
+            if today.outcome == Outcome::No {
+                warnings.push(outdated(version, &today.detail));
+            }
+        }
+        check
+    }
+
+    /// The decision, if it is the same at every time that it may have been.
+    fn decided(&self, rules: &Rules) -> Check {
+        let claimed = self.bundle.time;
+        if self.receipt_time.is_some_and(|receipt| claimed > receipt) {
+            let detail = format!("registered at {claimed}, it says, which is after its receipt");
+            return no("bundle-time", detail);
+        }
+        let check = self.decide(rules, claimed);
+        // Nobody signed the time. It was after the log wrote down its rules
+        // and before the receipt.
+        let written = |entry: &SignedStatement| entry.header().claims.issued_at;
+        let bounds = [written(self.policy).max(written(self.trust)), self.receipt_time];
+        for bound in bounds.into_iter().flatten() {
+            if self.decide(rules, bound).outcome != check.outcome {
+                let detail =
+                    format!("that depends on when, and nobody signed that it was {claimed}");
+                return Check::cannot_tell("admitted", "time-not-shown", detail);
+            }
+        }
+        check
+    }
+
+    fn rules(&self) -> Result<Rules, Check> {
+        let version = RulesVersion::of_policy(self.policy.header())
+            .map_err(|e| Check::cannot_tell("admitted", e.code(), e.to_string()))?;
+        let text = |entry: &SignedStatement| {
+            String::from_utf8_lossy(entry.payload().unwrap_or_default()).into_owned()
+        };
+        let policy = Policy::parse(&text(self.policy))
+            .map_err(|e| no(e.code(), format!("the policy entry: {e}")))?;
+        let trust = TrustAnchors::parse_any(&text(self.trust))
+            .map_err(|e| no(e.code(), format!("the trust entry: {e}")))?;
+        let collateral = Value::read(&self.bundle.collateral).unwrap_or(Value::Null);
+        if collateral.get(1).is_some() {
+            let detail = "its certificates travelled outside the statement".to_owned();
+            return Err(Check::cannot_tell("admitted", "certificates-outside", detail));
+        }
+        let key = collateral.get(2).and_then(Value::bytes).map(PublicKey::from_cose_key);
+        let keys = key.into_iter().filter_map(Result::ok).collect();
+        Ok(Rules { version, policy, trust, resolved: Resolved { keys } })
+    }
+
+    /// The decision at a time.
+    fn decide(&self, rules: &Rules, now: UnixSeconds) -> Check {
+        let Rules { version, policy, trust, resolved } = rules;
+        let door = Door { rules: *version, log: self.log, trust, resolved, now };
+        let authentic = match self.subject.clone().authenticate(&door) {
+            Ok(authentic) => authentic,
+            Err(e) => return no(e.code(), e.to_string()),
+        };
+        let is_key_shown = self.is_key_shown(&authentic, now);
+        let read = profile::read(&authentic);
+        let issuer = &authentic.issuer().name;
+        let Ok(facts) = Facts::look_up(issuer, &read.summary, &remember(self.earlier), *version);
+        let with_all = Facts { predecessors_known: Some(true), ..facts };
+        if facts.predecessors_known == Some(false)
+            && !policy.admits(&authentic, &read, &facts)
+            && policy.admits(&authentic, &read, &with_all)
+        {
+            let detail =
+                "the policy asks for predecessors that the bundle does not show".to_owned();
+            return Check::cannot_tell("admitted", "predecessors-not-shown", detail);
+        }
+        match policy.decide(authentic, &read, &facts) {
+            Decision::Refuse(refusal) => no(refusal.code(), refusal.to_string()),
+            Decision::Admit(_) if !is_key_shown => {
+                let detail = "nobody signed that the key was in the issuer's did:web document; \
+                              `capstan trust issuer` ties it to the name, if you know it"
+                    .to_owned();
+                Check::cannot_tell("admitted", "key-not-shown", detail)
+            }
+            Decision::Admit(_) => {
+                Check::yes("admitted", format!("policy {:?} admits it", policy.name()))
+            }
+        }
+    }
+
+    /// A key that only the bundle's collateral ties to the issuer is worth
+    /// something to those who know it already.
+    fn is_key_shown(&self, authentic: &Authentic, now: UnixSeconds) -> bool {
+        let issuer = authentic.issuer();
+        let known = || self.own_trust.pinned(&issuer.name, None, now).unwrap_or_default();
+        issuer.binding != Binding::DidWeb || known().contains(&issuer.key)
+    }
+}
+
+fn remember(earlier: &[&SignedStatement]) -> Memory {
+    let mut memory = Memory::default();
+    for statement in earlier {
+        let header = statement.header();
+        let read = profile::read_payload(header, statement.payload().unwrap_or_default());
+        let issuer = header.claims.issuer.as_deref().unwrap_or_default();
+        memory.hear(issuer, &read.record, &read.summary);
+    }
+    memory
+}

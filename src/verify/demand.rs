@@ -1,0 +1,172 @@
+//! What a yes must rest on.
+//!
+//! A yes means: signed by somebody who is tied to the name by something other
+//! than the statement itself, in a form that is what it says, and logged in a
+//! log the verifier trusts. A `Demand` asks for more than that, or for less.
+
+use super::report::{Check, Outcome, Report};
+use crate::wire::pattern::Pattern;
+
+/// What the verifier asks for. The default is the rule above.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Demand {
+    /// Only who signed counts: neither a receipt nor the form is asked for.
+    pub signed_only: bool,
+    /// A key that only the statement itself ties to the name is enough.
+    pub allow_self_certified: bool,
+    /// The receipts of a development log are enough.
+    pub allow_development: bool,
+    /// The issuer is one of these; with none, anybody.
+    pub issuers: Vec<Pattern>,
+    /// The subject is one of these; with none, anything.
+    pub subjects: Vec<Pattern>,
+    /// The log has one of these names; with none, any that is trusted.
+    pub logs: Vec<String>,
+    /// What must be shown besides, whatever the kind of file.
+    pub required: Vec<Requirement>,
+}
+
+/// Something that must be shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Requirement {
+    /// A receipt of a trusted log.
+    Receipt,
+    /// That the log's own policy admits it: only a bundle shows this.
+    Admitted,
+    /// The cosignature of a witness on a checkpoint.
+    Witness,
+}
+
+/// The checks that say who signed.
+const OF_SIGNATURE: [&str; 4] = ["readable", "signed", "issuer", "subject"];
+
+impl Demand {
+    /// The rule, with nothing added and nothing left out.
+    pub const DEFAULT: Self = Self::only(false);
+
+    /// Only who signed.
+    pub const SIGNED_ONLY: Self = Self::only(true);
+
+    const fn only(signed_only: bool) -> Self {
+        Self {
+            signed_only,
+            allow_self_certified: false,
+            allow_development: false,
+            issuers: Vec::new(),
+            subjects: Vec::new(),
+            logs: Vec::new(),
+            required: Vec::new(),
+        }
+    }
+
+    /// Whether this very name was asked for. A pattern asks for nobody in
+    /// particular.
+    pub(super) fn names(&self, issuer: &str) -> bool {
+        self.issuers.iter().any(|wanted| wanted.0 == issuer && !issuer.contains('*'))
+    }
+
+    /// The claimed name is not one that was asked for.
+    pub(super) fn other_issuer(&self, claimed: &str) -> Option<Check> {
+        other("issuer", "issuer-other", &self.issuers, claimed)
+    }
+
+    /// The subject is not one that was asked for.
+    pub(super) fn other_subject(&self, claimed: &str) -> Option<Check> {
+        other("subject", "subject-other", &self.subjects, claimed)
+    }
+
+    /// What is proven under a trusted key counts only if the log, known under
+    /// these names, is one that was asked for and not one for development.
+    pub(super) fn of_log(&self, proven: Check, names: &[&str]) -> Check {
+        if !self.logs.is_empty() && !self.logs.iter().any(|log| names.contains(&log.as_str())) {
+            let wanted = self.logs.join(" or ");
+            let detail = format!("{}, and {wanted} was asked for", proven.detail);
+            return Check::cannot_tell(proven.name, "log-other", detail);
+        }
+        if !self.allow_development && names.iter().any(|name| is_development(name)) {
+            let detail = format!(
+                "{}: a development log proves nothing; --allow-dev takes it all the same",
+                proven.detail
+            );
+            return Check::cannot_tell(proven.name, "log-development", detail);
+        }
+        proven
+    }
+
+    /// Says which checks count, and adds what is required and not there.
+    pub(super) fn weigh(&self, mut report: Report) -> Report {
+        let is_of_statement = report.checks.iter().any(|check| check.name == "signed");
+        if self.signed_only && is_of_statement {
+            for check in &mut report.checks {
+                check.counts = OF_SIGNATURE.contains(&check.name);
+            }
+        }
+        for requirement in &self.required {
+            requirement.ask(&mut report);
+        }
+        // A receipt of a log nobody knows takes nothing from one that holds.
+        if report.has("logged", Outcome::Yes) {
+            let unknown = |c: &&mut Check| c.name == "logged" && c.outcome == Outcome::CannotTell;
+            report.checks.iter_mut().filter(unknown).for_each(|check| check.counts = false);
+        }
+        report
+    }
+}
+
+fn other(
+    name: &'static str,
+    code: &'static str,
+    wanted: &[Pattern],
+    claimed: &str,
+) -> Option<Check> {
+    let is_other = !wanted.is_empty() && !wanted.iter().any(|wanted| wanted.matches(claimed));
+    is_other.then(|| {
+        let wanted: Vec<String> = wanted.iter().map(|w| format!("{:?}", w.0)).collect();
+        let detail = format!("it says {claimed:?}, and {} was asked for", wanted.join(" or "));
+        Check::no(name, code, detail)
+    })
+}
+
+impl Requirement {
+    fn check(self) -> &'static str {
+        match self {
+            Self::Receipt => "logged",
+            Self::Admitted => "admitted",
+            Self::Witness => "witnessed",
+        }
+    }
+
+    fn ask(self, report: &mut Report) {
+        let mut is_there = false;
+        for check in report.checks.iter_mut().filter(|check| check.name == self.check()) {
+            check.counts = true;
+            is_there = true;
+        }
+        if !is_there {
+            report.checks.push(self.missing());
+        }
+    }
+
+    fn missing(self) -> Check {
+        let (code, detail) = match self {
+            Self::Receipt => ("receipt-missing", "a file of this kind shows no receipt"),
+            Self::Admitted => {
+                ("admission-not-shown", "only a bundle shows why a log admitted a statement")
+            }
+            Self::Witness => {
+                ("witness-unsupported", "cosignatures of witnesses are not checked yet")
+            }
+        };
+        Check::cannot_tell(self.check(), code, detail.to_owned())
+    }
+}
+
+/// Whether a log's name is under `.invalid`, which is reserved for ever (RFC
+/// 2606): such a log proves nothing to anybody but its developer.
+pub(super) fn is_development(name: &str) -> bool {
+    let authority = name.split_once("://").map_or(name, |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default().trim_end_matches('.');
+    host.rsplit('.').next().is_some_and(|label| label.eq_ignore_ascii_case("invalid"))
+}
