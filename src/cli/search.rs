@@ -249,8 +249,16 @@ fn line(lines: &mut Printable, entry: &Value) {
 }
 
 fn story_text(story: &Value) -> Printable {
-    let mut lines = printable!("{}  {}\n", string(story, "state"), string(story, "id"));
     let list = |name| story.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    // Who reads one line must not miss that the records contradict each other.
+    let errors = list("findings").iter().filter(|f| string(f, "severity") == "error").count();
+    let errors = match errors {
+        0 => String::new(),
+        1 => ", 1 error below".to_owned(),
+        many => format!(", {many} errors below"),
+    };
+    let (state, id) = (string(story, "state"), string(story, "id"));
+    let mut lines = printable!("{}{}  {}\n", state, errors, id);
     for record in list("chain") {
         let closed = record.get("closed_by").and_then(Value::as_u64);
         let closed = closed.map_or(String::new(), |by| format!(" by #{by}"));

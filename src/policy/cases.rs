@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use super::{Decision, Facts, Policy};
 use crate::profile;
+use crate::profile::cra::carp::Conflict;
 use crate::profile::cra::trace::Continuity;
 use crate::wire::text::toml_mistake;
 
@@ -87,6 +88,8 @@ struct FactsSketch {
     predecessors: Option<String>,
     session: Option<String>,
     nonce: Option<String>,
+    #[serde(default)]
+    conflicts: Vec<String>,
 }
 
 /// How one case came out.
@@ -163,6 +166,7 @@ impl FactsSketch {
             predecessors_known: word(&self.predecessors, "known", "unknown"),
             session: self.session.as_deref().and_then(Continuity::from_name),
             nonce_used: word(&self.nonce, "used", "new"),
+            conflicts: self.conflicts.iter().filter_map(|word| Conflict::from_name(word)).collect(),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::rego::Program;
 use super::rule::Pattern;
 use crate::key::Algorithm;
 use crate::profile::capsule::{APPROVERS, EFFECT_STATUSES};
+use crate::profile::cra::carp::Conflict;
 
 /// How the value of a condition is written and compared.
 pub(super) enum Shape {
@@ -27,6 +28,8 @@ pub(super) enum Shape {
     Number,
     /// CWT claims, each with a pattern, or with whether it must be there.
     Claims,
+    /// Words of a closed list, none of which may have been seen.
+    NoWord(&'static [&'static str]),
     /// Patterns for codes of findings, none of which may match.
     NoFinding,
     /// A Rego module.
@@ -90,6 +93,16 @@ const INTERVENTIONS: &[&str] = &[
 ];
 const SESSIONS: &[&str] =
     &["extends", "fork", "gap", "new", "none", "not-genesis", "overlaps", "repeats"];
+/// What may speak against a document in its exchange.
+const CONFLICTS: &[&str] = &[
+    "denied",
+    "duplicate-request",
+    "expired",
+    "no-request",
+    "no-resolution",
+    "other-issuer",
+    "unallowed",
+];
 const EFFECT_MODES: &[&str] = &["not_applicable", "dispatched_unconfirmed", "confirmed"];
 const SEVERITIES: &[&str] = &["none", "info", "warning", "error"];
 /// By ascending consequence; no effect at all comes first.
@@ -142,6 +155,7 @@ table! {
     };
     "subject" Shape::Patterns, |c| c.header().claims.subject.as_deref().map(Cow::Borrowed);
     "verdict" Shape::Patterns, |c| text(&c.summary().verdict);
+    "without_conflicts" Shape::NoWord(CONFLICTS), |_| None;
     "without_findings" Shape::NoFinding, |_| None;
 }
 
@@ -170,6 +184,7 @@ impl std::fmt::Debug for Condition {
 #[derive(Clone)]
 pub(super) enum Want {
     OneOf(Vec<Pattern>),
+    NoConflict(Vec<Pattern>),
     NoneOf(Vec<Pattern>),
     /// The words up to the last that is fine.
     UpTo(&'static [&'static str]),
@@ -202,6 +217,7 @@ impl Condition {
     pub(super) fn check<'a>(&self, case: &'a Case<'_>) -> Check<'a> {
         let saw = match &self.want {
             Want::Claims(claims) => return check_claims(claims, case),
+            Want::NoConflict(words) => return check_conflicts(words, case),
             Want::NoneOf(codes) => return check_findings(codes, case),
             #[cfg(feature = "rego")]
             Want::Rego(program) => {
@@ -223,7 +239,7 @@ impl Condition {
     pub(super) fn wanted(&self) -> String {
         match &self.want {
             Want::OneOf(all) => either(all),
-            Want::NoneOf(all) => format!("none of {}", either(all)),
+            Want::NoConflict(all) | Want::NoneOf(all) => format!("none of {}", either(all)),
             Want::UpTo(words) => format!("at most {}", words.last().copied().unwrap_or_default()),
             Want::Flag(yes) => yes.to_string(),
             Want::AtMost(limit) => format!("at most {limit}"),
@@ -275,8 +291,17 @@ fn check_claims<'a>(claims: &[(String, Claim)], case: &Case<'_>) -> Check<'a> {
     Check { held, saw: Some(saw.join(" and ").into()) }
 }
 
+fn check_conflicts<'a>(words: &[Pattern], case: &'a Case<'_>) -> Check<'a> {
+    let found = case.facts.conflicts.iter().map(Conflict::name);
+    unwanted(found.filter(|word| fits_any(words, word)).collect())
+}
+
 fn check_findings<'a>(codes: &[Pattern], case: &'a Case<'_>) -> Check<'a> {
     let found = case.findings().map(|finding| finding.code);
-    let found: Vec<&str> = found.filter(|code| fits_any(codes, code)).collect();
+    unwanted(found.filter(|code| fits_any(codes, code)).collect())
+}
+
+/// Holds when there is nothing.
+fn unwanted<'a>(found: Vec<&str>) -> Check<'a> {
     Check { held: found.is_empty(), saw: (!found.is_empty()).then(|| found.join(", ").into()) }
 }

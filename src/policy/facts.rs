@@ -1,5 +1,6 @@
 //! What the log before a statement says about it.
 
+use crate::profile::cra::carp::Conflicts;
 use crate::profile::cra::trace::Continuity;
 
 /// Looked up at the statement's turn, so that anyone who has the log before
@@ -26,4 +27,7 @@ pub struct Facts {
     pub session: Option<Continuity>,
     /// Whether what may be used once was used; none if it has no such thing.
     pub nonce_used: Option<bool>,
+    /// What speaks against it in the exchange it is part of; nothing if it is
+    /// part of none.
+    pub conflicts: Conflicts,
 }

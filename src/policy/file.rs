@@ -7,11 +7,11 @@ use super::condition::{Claim, Condition, KINDS, Kind, Shape, Want};
 use super::rego::Program;
 use super::rule::{Pattern, Rule};
 use super::table::{At, words};
-use super::{Pending, Policy, Rate};
+use super::{Clock, Pending, Policy, Rate};
 use crate::profile;
 use crate::wire::text::did_you_mean;
 
-const TOP_KEYS: &[&str] = &["name", "description", "allow", "pending", "rate", "refuse"];
+const TOP_KEYS: &[&str] = &["name", "description", "allow", "clock", "pending", "rate", "refuse"];
 
 pub(super) fn parse(text: &str) -> Result<Policy, Error> {
     let table = DeTable::parse(text).map_err(|e| Error::NotToml { detail: e.to_string() })?;
@@ -24,6 +24,7 @@ pub(super) fn parse(text: &str) -> Result<Policy, Error> {
         allow: rules(&table, "allow")?,
         rate: rate(&table)?,
         pending: pending(&table)?,
+        clock: clock(&table)?,
         text: text.to_owned(),
     })
 }
@@ -52,6 +53,15 @@ fn pending(table: &At<'_>) -> Result<Option<Pending>, Error> {
     let seconds = number("seconds", 86_400)?;
     let statements = usize::try_from(number("statements", 100_000)?).unwrap_or(usize::MAX);
     Ok(Some(Pending { seconds, statements }))
+}
+
+fn clock(table: &At<'_>) -> Result<Option<Clock>, Error> {
+    let Some(value) = table.get("clock") else { return Ok(None) };
+    let DeValue::Table(inner) = value else { return Err(table.wrong("clock", "a table")) };
+    let inner = At { text: table.text, table: inner };
+    inner.refuse_unknown(&["skew_seconds"])?;
+    let seconds = inner.number("skew_seconds")?.ok_or(Error::Missing { key: "skew_seconds" })?;
+    Ok(Some(Clock { skew_seconds: u64::try_from(seconds).unwrap_or(u64::MAX) }))
 }
 
 fn rules(table: &At<'_>, list: &'static str) -> Result<Vec<Rule>, Error> {
@@ -97,6 +107,7 @@ fn want(table: &At<'_>, kind: &'static Kind) -> Result<Option<Want>, Error> {
     Ok(match &kind.shape {
         Shape::Patterns => table.words(key)?.map(patterns).map(Want::OneOf),
         Shape::Words(known) => table.known(key, known)?.map(patterns).map(Want::OneOf),
+        Shape::NoWord(known) => table.known(key, known)?.map(patterns).map(Want::NoConflict),
         Shape::NoFinding => findings(table, key)?.map(Want::NoneOf),
         Shape::Flag => table.flag(key)?.map(Want::Flag),
         Shape::Number => table.number(key)?.map(Want::AtMost),

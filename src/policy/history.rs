@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Facts;
 use crate::envelope::RulesVersion;
+use crate::profile::cra::carp::{Asked, Conflict, Conflicts, Done, Granted, Part};
 use crate::profile::cra::trace::{Head, continuity};
 use crate::profile::{Record, Summary};
 
@@ -56,6 +57,16 @@ pub trait History {
     /// Whether this issuer has used a nonce.
     fn has_nonce(&self, issuer: &str, nonce: &str) -> Result<bool, Self::Error>;
 
+    /// Whether this issuer has a request of this id in a session.
+    fn has_request(&self, issuer: &str, asked: &Asked) -> Result<bool, Self::Error>;
+
+    /// The first execute request of this issuer with an id: what speaks
+    /// against it.
+    fn execution(&self, issuer: &str, request: &str) -> Result<Option<Conflicts>, Self::Error>;
+
+    /// The first resolution of this issuer with an id.
+    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Granted>, Self::Error>;
+
     /// Whether one of the first `SUPERSEDES_MAX` valid `supersedes` over this
     /// record has this operator and this issuer.
     fn is_superseded(&self, record_id: &str, by: (&str, &str)) -> Result<bool, Self::Error>;
@@ -93,6 +104,9 @@ impl Facts {
         if let Some(nonce) = &summary.nonce {
             facts.nonce_used = Some(history.has_nonce(issuer, nonce)?);
         }
+        if let Some(part) = &summary.exchange {
+            facts.conflicts = conflicts(issuer, part, history)?;
+        }
         let Some(parent) = &summary.parent else { return Ok(facts) };
         let parents = history.records(&parent.record_id)?;
         facts.parent_known = Some(!parents.is_empty());
@@ -105,6 +119,38 @@ impl Facts {
     }
 }
 
+/// What speaks against one part of an exchange. Only what the same issuer has
+/// logged counts: nobody denies another's request, or uses up its id.
+pub fn conflicts<H: History>(
+    issuer: &str,
+    part: &Part,
+    history: &H,
+) -> Result<Conflicts, H::Error> {
+    let mut found = Conflicts::default();
+    match part {
+        Part::Request(asked) => {
+            if history.has_request(issuer, asked)? {
+                found.add(Conflict::DuplicateRequest);
+            }
+            let Some(wanted) = &asked.execution else { return Ok(found) };
+            match history.resolution(issuer, &wanted.resolution)? {
+                Some(granted) => found.add_all(granted.against(&wanted.action, asked.at)),
+                None if history.knows(&wanted.resolution)? => found.add(Conflict::OtherIssuer),
+                None => found.add(Conflict::NoResolution),
+            }
+        }
+        Part::Resolution(_) => {}
+        Part::Response(Done { request, is_success }) => {
+            match history.execution(issuer, request)? {
+                None => found.add(Conflict::NoRequest),
+                Some(against) if *is_success => found.add_all(against),
+                Some(_) => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// A history in memory, for readers who walk a log from its first entry.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
@@ -112,6 +158,11 @@ pub struct Memory {
     /// By issuer and session, and by session alone.
     sessions: HashMap<(Option<String>, String), Head>,
     nonces: HashSet<(String, String)>,
+    /// Issuer, session and id of every request.
+    requests: HashSet<(String, String, String)>,
+    /// By issuer and id, the first of each.
+    executions: HashMap<(String, String), Conflicts>,
+    resolutions: HashMap<(String, String), Granted>,
     /// Operator and issuer of every valid `supersedes`, by what it replaces.
     superseded: HashMap<String, Vec<(Option<String>, String)>>,
 }
@@ -138,6 +189,9 @@ impl Memory {
         if let Some(nonce) = &summary.nonce {
             self.nonces.insert((issuer.to_owned(), nonce.clone()));
         }
+        if let Some(part) = &summary.exchange {
+            self.hear_exchange(issuer, part);
+        }
         if let Some(parent) = summary.superseded() {
             let told = self.superseded.entry(parent.to_owned()).or_default();
             if told.len() < SUPERSEDES_MAX {
@@ -147,8 +201,42 @@ impl Memory {
     }
 }
 
+impl Memory {
+    fn hear_exchange(&mut self, issuer: &str, part: &Part) {
+        let own = |id: &str| (issuer.to_owned(), id.to_owned());
+        match part {
+            Part::Request(asked) => {
+                let Ok(found) = conflicts(issuer, part, self);
+                if asked.execution.is_some() {
+                    self.executions.entry(own(&asked.request)).or_insert(found);
+                }
+                let Asked { session, request, .. } = asked;
+                self.requests.insert((issuer.to_owned(), session.clone(), request.clone()));
+            }
+            Part::Resolution(granted) => {
+                let place = self.resolutions.entry(own(&granted.resolution));
+                place.or_insert_with(|| granted.clone());
+            }
+            Part::Response(_) => {}
+        }
+    }
+}
+
 impl History for Memory {
     type Error = std::convert::Infallible;
+
+    fn has_request(&self, issuer: &str, asked: &Asked) -> Result<bool, Self::Error> {
+        let Asked { session, request, .. } = asked;
+        Ok(self.requests.contains(&(issuer.to_owned(), session.clone(), request.clone())))
+    }
+
+    fn execution(&self, issuer: &str, request: &str) -> Result<Option<Conflicts>, Self::Error> {
+        Ok(self.executions.get(&(issuer.to_owned(), request.to_owned())).copied())
+    }
+
+    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Granted>, Self::Error> {
+        Ok(self.resolutions.get(&(issuer.to_owned(), id.to_owned())).cloned())
+    }
 
     fn records(&self, record_id: &str) -> Result<Vec<Earlier>, Self::Error> {
         Ok(self.records.get(record_id).cloned().unwrap_or_default())

@@ -20,8 +20,10 @@ mod table;
 mod tests;
 
 use crate::envelope::{Authentic, Binding};
+use crate::profile::cra::carp::{Part, clock_skew};
 use crate::profile::{Control, Read, Record};
 use crate::wire::digest::Digest;
+use crate::wire::time::UnixSeconds;
 
 #[cfg(feature = "cli")]
 pub(crate) use cases::certificate::certify;
@@ -29,7 +31,7 @@ pub use cases::{Cases, Outcome as CaseOutcome};
 pub use explain::{ConditionTrace, Refusal, RuleTrace};
 pub use facts::Facts;
 pub use file::Error;
-pub use history::{Earlier, History, Memory, RECORDS_MAX, SUPERSEDES_MAX};
+pub use history::{Earlier, History, Memory, RECORDS_MAX, SUPERSEDES_MAX, conflicts};
 pub use rule::Rule;
 
 use case::Case;
@@ -42,6 +44,7 @@ pub struct Policy {
     allow: Vec<Rule>,
     rate: Option<Rate>,
     pending: Option<Pending>,
+    clock: Option<Clock>,
     text: String,
 }
 
@@ -61,6 +64,15 @@ pub struct Pending {
     pub seconds: u64,
     /// How many may wait.
     pub statements: usize,
+}
+
+/// How far the clock of a CARP request may be off when it comes in. The log
+/// keeps the time of a commit and not that of a question, so this cannot be
+/// decided again: like the rate it stands outside the replayable decision.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Clock {
+    /// Seconds, either way.
+    pub skew_seconds: u64,
 }
 
 /// Proof that the registration policy said yes. Only `Policy::decide` and
@@ -120,6 +132,22 @@ impl Policy {
     /// Whether statements wait for their predecessors.
     pub fn pending(&self) -> Option<Pending> {
         self.pending
+    }
+
+    /// Why a request that comes in now is refused for its clock.
+    pub fn refuses_clock(&self, read: &Read, now: UnixSeconds) -> Option<Refusal> {
+        let Some(Part::Request(asked)) = read.summary.exchange.as_deref() else { return None };
+        let most = self.clock?.skew_seconds;
+        let late = clock_skew(asked, now, most)?;
+        let condition = ConditionTrace {
+            condition: "skew_seconds",
+            held: true,
+            wanted: format!("at most {most}"),
+            saw: late.detail,
+        };
+        let rule = "clock".to_owned();
+        let trace = RuleTrace { rule, refuses: true, conditions: vec![condition] };
+        Some(Refusal::new(&self.name, vec![trace]))
     }
 
     /// Whether a statement is refused for nothing but predecessors that are

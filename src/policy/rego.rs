@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::case::Case;
 use crate::envelope::{Claims, RulesVersion};
+use crate::profile::cra::carp::Conflict;
 
 /// How many operations a module may take: far more than any honest policy
 /// needs, and few enough for a full queue.
@@ -133,7 +134,7 @@ fn cwt(claims: &Claims, rules: RulesVersion) -> serde_json::Value {
 fn ours(case: &Case<'_>) -> serde_json::Value {
     let s = case.summary();
     let finding = |f: &crate::profile::Finding| json!({ "code": f.code, "severity": f.severity.name(), "at": f.at });
-    json!({
+    let mut ours = json!({
         "binding": case.statement.issuer().binding.name(),
         "anchor": case.statement.issuer().anchor,
         "profile": case.read.record.profile(),
@@ -170,7 +171,15 @@ fn ours(case: &Case<'_>) -> serde_json::Value {
             "ok": s.ok,
             "concealed": s.is_concealed,
         },
-    })
+    });
+    // An input that nobody had at the time must not change what came of it.
+    if case.statement.rules() >= RulesVersion::V2
+        && let Some(facts) = ours.get_mut("facts").and_then(serde_json::Value::as_object_mut)
+    {
+        let conflicts: Vec<&str> = case.facts.conflicts.iter().map(Conflict::name).collect();
+        facts.insert("conflicts".to_owned(), json!(conflicts));
+    }
+    ours
 }
 
 #[cfg(test)]

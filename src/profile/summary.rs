@@ -1,6 +1,7 @@
 //! The few facts of a record that policy, index, API and command line read,
 //! the same for every profile.
 
+use super::cra::carp::Part;
 use crate::wire::time::UnixSeconds;
 
 /// What a record says of itself. Absent means that the record, or its
@@ -58,6 +59,8 @@ pub struct Summary {
     pub content: Option<String>,
     /// What may be used once.
     pub nonce: Option<String>,
+    /// Its part in an exchange of request, resolution and response.
+    pub exchange: Option<Box<Part>>,
     /// Whether the profile's own checks hold; none when it has none.
     pub ok: Option<bool>,
     /// Whether parts are concealed and were not evaluated.

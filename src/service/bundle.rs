@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::reader::Halt;
 use super::{Entry, Fault, Reader};
 use crate::log::{LeafIndex, TreeSize};
+use crate::profile::cra::carp::Part;
 use crate::profile::{self, Control, Span, Summary};
-use crate::store::{Error, Field, Query};
+use crate::store::{Error, Field, Query, Term};
 use crate::verify::Bundle;
 
 /// Records of one chain that travel along.
@@ -80,7 +81,8 @@ impl Reader<'_> {
     }
 
     /// The records that the entry's chain leads back to, those it names as its
-    /// predecessors and the one its session goes on from, oldest first.
+    /// predecessors, the one its session goes on from, and the part of its
+    /// exchange that it is judged by, oldest first.
     fn chain_before(&mut self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
         let mut found = BTreeSet::new();
         match self.follow_chain(entry, &mut found) {
@@ -125,13 +127,51 @@ impl Reader<'_> {
             found.extend(self.session_before(span, Some(issuer), entry.index)?);
             found.extend(self.session_before(span, None, entry.index)?);
         }
+        self.exchange_before(entry.index, found)
+    }
+
+    /// What a CARP document is judged by: an execute request by its resolution
+    /// and a request of the same id, a response by its request and all that
+    /// one was judged by.
+    fn exchange_before(
+        &mut self,
+        index: LeafIndex,
+        found: &mut BTreeSet<LeafIndex>,
+    ) -> Result<(), Halt> {
+        let (issuer, Summary { exchange: Some(part), .. }) = self.read_at(index)? else {
+            return Ok(());
+        };
+        let before = TreeSize::new(index.get());
+        match *part {
+            Part::Request(asked) => {
+                found.extend(self.first(&Term::request(&issuer, &asked), before)?);
+                let Some(wanted) = asked.execution else { return Ok(()) };
+                let own = self.first(&Term::resolution(&issuer, &wanted.resolution), before)?;
+                let any = Term::new(Field::RecordId, &wanted.resolution);
+                found.extend(if own.is_some() { own } else { self.first(&any, before)? });
+            }
+            Part::Resolution(_) => {}
+            Part::Response(done) => {
+                let request = self.first(&Term::execution(&issuer, &done.request), before)?;
+                if let Some(request) = request {
+                    found.insert(request);
+                    self.exchange_before(request, found)?;
+                }
+            }
+        }
         Ok(())
     }
 
     fn summary_at(&mut self, index: LeafIndex) -> Result<Summary, Halt> {
+        Ok(self.read_at(index)?.1)
+    }
+
+    /// Who signed the statement at an index, and what it says.
+    fn read_at(&mut self, index: LeafIndex) -> Result<(String, Summary), Halt> {
         let logged = self.logged(index)?;
-        let payload = logged.statement.payload().unwrap_or_default();
-        Ok(profile::read_payload(logged.statement.header(), payload).summary)
+        let (header, payload) = (logged.statement.header(), logged.statement.payload());
+        let summary = profile::read_payload(header, payload.unwrap_or_default()).summary;
+        Ok((header.claims.issuer.clone().unwrap_or_default(), summary))
     }
 
     /// The first statement with a record id, if it stands before an index.

@@ -341,6 +341,9 @@ fn connected(entry: &story::Entry) -> Vec<Question> {
     if entry.subject.starts_with(profile::capsule::SUBJECT_PREFIX) {
         questions.push((Field::Subject, entry.subject.clone(), None));
     }
+    if let Some(request) = entry.summary.exchange.as_ref().and_then(|part| part.answers()) {
+        questions.push((Field::RecordId, request.to_owned(), None));
+    }
     for id in &entry.summary.predecessors {
         questions.push((Field::RecordId, id.clone(), None));
     }

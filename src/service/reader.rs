@@ -11,7 +11,7 @@ use super::{Fault, Service, Snapshot, Whereabouts};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::key::PublicKey;
 use crate::log::{LeafIndex, TreeSize};
-use crate::store::{Error, Field, Page, Query, Stored};
+use crate::store::{Error, Field, Page, Query, Stored, Term};
 use crate::wire::budget::{Budget, Spent};
 
 /// A reader of the log as its last signed head covers it.
@@ -150,6 +150,12 @@ impl Reader<'_> {
         limit: usize,
     ) -> Result<Vec<LeafIndex>, Halt> {
         Ok(self.service.store.having(field, size, limit, &mut self.budget)??)
+    }
+
+    /// The first statement with a term among the first `size`.
+    pub(super) fn first(&mut self, term: &Term, size: TreeSize) -> Result<Option<LeafIndex>, Halt> {
+        self.budget.edges(1)?;
+        Ok(self.service.store.first(term, size)?)
     }
 
     /// Whether a valid `supersedes` by this operator and issuer stands over a

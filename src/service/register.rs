@@ -305,6 +305,10 @@ impl Service {
             _ => terms,
         };
         let about = About::of(&authentic);
+        if let Some(refusal) = rules.policy.refuses_clock(&read, now()) {
+            self.refusals.keep(&about, &refusal);
+            return Err(Rejected::Refused(Box::new(refusal)));
+        }
         match rules.policy.decide(authentic, &read, &facts) {
             Decision::Admit(admitted) => {
                 let epoch = rules.epoch;

@@ -24,6 +24,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::envelope::{Header, SignedStatement};
+use crate::profile::cra::carp::{Asked, Part};
 use crate::profile::cra::trace::Head;
 use crate::profile::{self, Read, Record, Span};
 use crate::wire::digest::Digest;
@@ -87,6 +88,8 @@ pub enum Field {
     Nonce,
     /// Issuer and session: a session is its issuer's own.
     IssuerSession,
+    /// Issuer and the name of a part of an exchange.
+    Exchange,
 }
 
 impl Field {
@@ -129,6 +132,7 @@ impl Field {
             Self::Session => "session",
             Self::Nonce => "nonce",
             Self::IssuerSession => "issuer_session",
+            Self::Exchange => "exchange",
         }
     }
 
@@ -153,6 +157,7 @@ impl Field {
             Self::Session => 17,
             Self::Nonce => 18,
             Self::IssuerSession => 19,
+            Self::Exchange => 20,
         }
     }
 }
@@ -185,6 +190,25 @@ impl Term {
     /// whatever they are called.
     pub fn session(issuer: &str, session: &str) -> Self {
         Self::new(Field::IssuerSession, &own(issuer, session))
+    }
+
+    /// A request within its session. An issuer's exchanges are no other's.
+    pub fn request(issuer: &str, asked: &Asked) -> Self {
+        Self::exchange(issuer, &format!("request {} {}", asked.session, asked.request))
+    }
+
+    /// An execute request, by what its response names.
+    pub fn execution(issuer: &str, request: &str) -> Self {
+        Self::exchange(issuer, &format!("execution {request}"))
+    }
+
+    /// A resolution, by what execute requests name.
+    pub fn resolution(issuer: &str, resolution: &str) -> Self {
+        Self::exchange(issuer, &format!("resolution {resolution}"))
+    }
+
+    fn exchange(issuer: &str, part: &str) -> Self {
+        Self::new(Field::Exchange, &own(issuer, part))
     }
 
     /// The term of a time; they sort as the times do.
@@ -220,7 +244,7 @@ impl Term {
     /// Whether its absence is asked for so often that a lookup must be cheap.
     /// The first statement with such a term has a row of its own.
     pub(super) fn is_asked_for(&self) -> bool {
-        let asked = [Field::RecordId, Field::Supersedes, Field::Nonce];
+        let asked = [Field::RecordId, Field::Supersedes, Field::Nonce, Field::Exchange];
         asked.iter().any(|field| self.is_of(*field))
     }
 
@@ -283,7 +307,24 @@ impl Terms {
         let issuer = claims.issuer.as_deref().unwrap_or_default();
         all.extend(summary.nonce.iter().map(|nonce| Term::nonce(issuer, nonce)));
         all.extend(summary.session.iter().map(|span| Term::session(issuer, &span.session)));
+        all.extend(summary.exchange.iter().flat_map(|part| Self::of_exchange(issuer, part)));
         Self { all, session: None }
+    }
+
+    fn of_exchange(issuer: &str, part: &Part) -> Vec<Term> {
+        let own = match part {
+            Part::Request(asked) => {
+                let execution = asked.execution.as_ref();
+                let execution = execution.map(|_| Term::execution(issuer, &asked.request));
+                [Some(Term::request(issuer, asked)), execution]
+            }
+            Part::Resolution(granted) => {
+                [Some(Term::resolution(issuer, &granted.resolution)), None]
+            }
+            Part::Response(_) => [None, None],
+        };
+        let answered = part.answers().map(|request| Term::new(Field::ParentId, request));
+        own.into_iter().flatten().chain(answered).collect()
     }
 
     /// Says where a session ends once the statement is logged.

@@ -11,7 +11,8 @@ use super::index::{Field, Group, Term, Terms};
 use super::{Error, Store};
 use crate::envelope::{RulesVersion, SignedStatement, StatementId};
 use crate::log::{LeafIndex, TreeSize};
-use crate::policy::{Earlier, Facts, History, RECORDS_MAX, SUPERSEDES_MAX};
+use crate::policy::{Earlier, Facts, History, RECORDS_MAX, SUPERSEDES_MAX, conflicts};
+use crate::profile::cra::carp::{Asked, Conflicts, Granted, Part};
 use crate::profile::cra::trace::{Head, continuity};
 use crate::profile::{self, Summary};
 use crate::wire::budget::{Budget, Spent};
@@ -159,6 +160,12 @@ impl Store {
         Ok(Ok(all.into_iter().take(limit).map(LeafIndex::new).collect()))
     }
 
+    /// The first statement with a term before `bound`.
+    pub fn first(&self, term: &Term, bound: TreeSize) -> Result<Option<LeafIndex>, Error> {
+        let found = self.engine.with_term(term, bound.get(), 1)?;
+        Ok(found.first().copied().map(LeafIndex::new))
+    }
+
     /// Whether a valid `supersedes` by this operator and issuer stands over a
     /// record; or what of the budget it would take too much of.
     pub fn is_superseded(
@@ -245,7 +252,22 @@ pub fn fact_terms<'a>(issuer: &'a str, summary: &'a Summary) -> impl Iterator<It
     let parent = summary.parent.iter().flat_map(|parent| {
         [Field::RecordId, Field::Supersedes].map(|field| Term::new(field, &parent.record_id))
     });
-    own.chain(parent).chain(before).chain(session).chain(nonce)
+    let exchange = summary.exchange.iter().flat_map(|part| exchange_terms(issuer, part));
+    own.chain(parent).chain(before).chain(session).chain(nonce).chain(exchange)
+}
+
+fn exchange_terms(issuer: &str, part: &Part) -> Vec<Term> {
+    match part {
+        Part::Request(asked) => {
+            let resolution = asked.execution.iter().flat_map(|wanted| {
+                let id = &wanted.resolution;
+                [Term::resolution(issuer, id), Term::new(Field::RecordId, id)]
+            });
+            resolution.chain([Term::request(issuer, asked)]).collect()
+        }
+        Part::Resolution(_) => Vec::new(),
+        Part::Response(done) => vec![Term::execution(issuer, &done.request)],
+    }
 }
 
 enum Step {
@@ -261,6 +283,30 @@ struct Before<'a> {
 }
 
 impl Before<'_> {
+    /// Who signed the statement at an index, and what it says.
+    fn read(&self, index: u64) -> Result<(String, Summary), Error> {
+        let index = LeafIndex::new(index);
+        let damaged = || Error::StatementDamaged { index };
+        let stored = self.store.statement(index)?.ok_or_else(damaged)?;
+        let statement = SignedStatement::parse_any_size(stored.canonical);
+        let statement = statement.map_err(|_| damaged())?;
+        let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
+        let summary = profile::read_payload(header, payload).summary;
+        Ok((header.claims.issuer.clone().unwrap_or_default(), summary))
+    }
+
+    /// The first statement with a term, and its part in an exchange.
+    fn part(&self, term: &Term) -> Result<Option<(u64, Box<Part>)>, Error> {
+        let engine = &self.store.engine;
+        if !engine.knows(term)? {
+            return Ok(None);
+        }
+        let Some(index) = engine.with_term(term, self.bound, 1)?.first().copied() else {
+            return Ok(None);
+        };
+        Ok(self.read(index)?.1.exchange.map(|part| (index, part)))
+    }
+
     fn has_any(&self, term: &Term) -> Result<bool, Error> {
         let engine = &self.store.engine;
         if !engine.knows(term)? || self.bound == u64::MAX {
@@ -280,14 +326,8 @@ impl History for Before<'_> {
             return Ok(Vec::new());
         }
         let read = |index: u64| {
-            let index = LeafIndex::new(index);
-            let damaged = || Error::StatementDamaged { index };
-            let stored = self.store.statement(index)?.ok_or_else(damaged)?;
-            let statement = SignedStatement::parse_any_size(stored.canonical);
-            let statement = statement.map_err(|_| damaged())?;
-            let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
-            let summary = profile::read_payload(header, payload).summary;
-            Ok(Earlier::of(header.claims.issuer.as_deref().unwrap_or_default(), &summary))
+            let (issuer, summary) = self.read(index)?;
+            Ok(Earlier::of(&issuer, &summary))
         };
         let found = engine.with_term(&term, self.bound, RECORDS_MAX)?;
         found.into_iter().map(read).collect()
@@ -320,6 +360,26 @@ impl History for Before<'_> {
 
     fn has_nonce(&self, issuer: &str, nonce: &str) -> Result<bool, Error> {
         self.has_any(&Term::nonce(issuer, nonce))
+    }
+
+    fn has_request(&self, issuer: &str, asked: &Asked) -> Result<bool, Error> {
+        self.has_any(&Term::request(issuer, asked))
+    }
+
+    fn execution(&self, issuer: &str, request: &str) -> Result<Option<Conflicts>, Error> {
+        let Some((index, part)) = self.part(&Term::execution(issuer, request))? else {
+            return Ok(None);
+        };
+        // It was judged by the log before itself.
+        conflicts(issuer, &part, &Self { store: self.store, bound: index }).map(Some)
+    }
+
+    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Granted>, Error> {
+        let found = self.part(&Term::resolution(issuer, id))?;
+        Ok(found.and_then(|(_, part)| match *part {
+            Part::Resolution(granted) => Some(granted),
+            Part::Request(_) | Part::Response(_) => None,
+        }))
     }
 
     fn is_superseded(&self, record_id: &str, by: (&str, &str)) -> Result<bool, Error> {

@@ -11,6 +11,7 @@
 
 mod cast;
 mod chain;
+mod exchange;
 mod outcome;
 mod reversal;
 mod session;
@@ -109,6 +110,7 @@ impl Story {
         let outcomes = outcome::correlate(outcomes, &records, &mut oddities);
         let reversals = reversal::find(&records, &outcomes, &mut oddities);
         let sessions = session::follow(&records, &mut oddities);
+        exchange::follow(&records, &mut oddities);
         oddities.sort_by_key(|oddity| oddity.index);
         let records = records.into_iter().zip(states).collect();
         Self { records, forks, outcomes, reversals, sessions, oddities }

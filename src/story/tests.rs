@@ -257,3 +257,80 @@ fn sessions_of_two_issuers_are_two() {
     assert_eq!(told, [(AGENT, &[1, 2][..], true), ("stranger", &[0, 3][..], false)]);
     assert_eq!(codes(&story), [(3, "session_gap")]);
 }
+
+mod exchanges {
+    use super::*;
+    use crate::profile::cra::carp::{Asked, Done, Execution, Granted, Part};
+
+    const STRANGER: &str = "https://stranger.example";
+
+    fn part(index: u64, issuer: &str, part: Part) -> Entry {
+        with(entry(index, &format!("r{index}"), ""), |entry| {
+            entry.profile = "carp";
+            entry.issuer = issuer.to_owned();
+            entry.summary.exchange = Some(Box::new(part));
+        })
+    }
+
+    fn granted(index: u64, issuer: &str, is_denial: bool) -> Entry {
+        let allowed = if is_denial { Vec::new() } else { vec!["look".to_owned()] };
+        let (resolution, expires) = ("res".to_owned(), Some(UnixSeconds::new(10)));
+        let denied = vec!["drop".to_owned()];
+        let granted = Granted { resolution, request: None, is_denial, allowed, denied, expires };
+        part(index, issuer, Part::Resolution(granted))
+    }
+
+    fn asked(index: u64, action: &str, at: u64) -> Entry {
+        let execution = Execution { resolution: "res".to_owned(), action: action.to_owned() };
+        let asked = Asked {
+            request: "req".to_owned(),
+            session: "s".to_owned(),
+            execution: Some(execution),
+            at: Some(UnixSeconds::new(at)),
+        };
+        part(index, AGENT, Part::Request(asked))
+    }
+
+    fn done(index: u64, is_success: bool) -> Entry {
+        part(index, AGENT, Part::Response(Done { request: "req".to_owned(), is_success }))
+    }
+
+    #[test]
+    fn each_contradiction_has_its_name() {
+        let ours = |is_denial| granted(0, AGENT, is_denial);
+        let both = |one: Entry, other: Entry| vec![one, other];
+        type Case = (Vec<Entry>, Vec<(u64, &'static str)>);
+        let table: Vec<Case> = vec![
+            (vec![ours(false), asked(1, "look", 10), done(2, true)], vec![]),
+            (both(ours(false), asked(1, "drop", 1)), vec![(1, "carp_denied")]),
+            (both(ours(false), asked(1, "fly", 1)), vec![(1, "carp_unallowed")]),
+            (both(ours(false), asked(1, "look", 11)), vec![(1, "carp_expired")]),
+            (
+                vec![ours(true), asked(1, "look", 11), done(2, true)],
+                vec![(1, "carp_denied"), (1, "carp_expired"), (2, "carp_executed_against")],
+            ),
+            (vec![ours(true), asked(1, "look", 1), done(2, false)], vec![(1, "carp_denied")]),
+            (vec![asked(1, "look", 1)], vec![(1, "carp_resolution_missing")]),
+            (vec![done(1, true)], vec![(1, "carp_response_unasked")]),
+            (
+                vec![ours(false), asked(1, "look", 1), asked(2, "look", 2)],
+                vec![(2, "carp_request_repeated")],
+            ),
+            (both(ours(false), asked(400, "look", 1)), vec![(400, "carp_clock_skew")]),
+            // A stranger's word does not stand against the issuer's own.
+            (
+                vec![granted(0, STRANGER, true), granted(1, AGENT, false), asked(2, "look", 1)],
+                vec![],
+            ),
+            (both(granted(0, STRANGER, true), asked(1, "look", 1)), vec![(1, "carp_denied")]),
+        ];
+        for (entries, expected) in table {
+            let story = Story::tell(entries);
+            assert_eq!(codes(&story), expected, "{:?}", story.oddities);
+        }
+        let strange = Story::tell(vec![granted(0, STRANGER, true), asked(1, "look", 1)]);
+        let [odd] = strange.oddities.as_slice() else { panic!("one") };
+        assert_eq!(odd.severity, Severity::Warning);
+        assert_eq!(odd.detail, "resolution #0, of https://stranger.example, denies \"look\"");
+    }
+}

@@ -2,6 +2,7 @@
 //! two agents it knows, and one sound record of each kind.
 
 mod causal;
+mod exchange;
 mod facts;
 mod hostile;
 mod kinds;

@@ -70,6 +70,12 @@ const BOTH_WAYS: &[(&str, &str, &str, &str)] = &[
     ("statement_bytes_max", "60000", "100", ""),
     ("subject", "'urn:agent-action-capsule:acme:*'", "'urn:x'", ""),
     ("verdict", "['denied', 'executed']", "'blocked'", ""),
+    (
+        "without_conflicts",
+        "['denied', 'expired']",
+        "'no-request'",
+        "facts = { conflicts = ['no-request', 'other-issuer'] }",
+    ),
     ("without_findings", "['subject_*']", "['unknown_*']", "claim = { capsule_x = '1' }"),
 ];
 

@@ -73,7 +73,7 @@ fn strangers(world: &World) -> Vec<Vec<u8>> {
 
 /// Compares index and walk over the whole log, and about `new` ones, by every
 /// version of the rules; what the walk says by the last.
-fn compare(data: &Path, new: &[Vec<u8>]) -> (Vec<Facts>, Vec<Facts>) {
+pub(super) fn compare(data: &Path, new: &[Vec<u8>]) -> (Vec<Facts>, Vec<Facts>) {
     compare_by(data, new, RulesVersion::V1);
     compare_by(data, new, RulesVersion::V2)
 }

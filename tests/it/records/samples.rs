@@ -88,6 +88,67 @@ pub(super) fn certificate(planner: &str, nonce: &str) -> Value {
     })
 }
 
+/// One document of an exchange, every id of it by its last digits.
+pub(super) enum Carp {
+    Resolve { request: u32, session: u32 },
+    Execute { request: u32, session: u32, resolution: u32, action: &'static str, at: u32 },
+    Resolution { resolution: u32, request: u32, decision: &'static str, ttl: u32 },
+    Response { execution: u32, request: u32, resolution: u32, status: &'static str },
+}
+
+impl Carp {
+    pub(super) fn id(number: u32) -> String {
+        format!("01939c6e-0000-7000-8000-{number:012x}")
+    }
+
+    pub(super) fn payload(&self) -> Vec<u8> {
+        let id = Self::id;
+        let at = |second: u32| format!("2024-12-28T12:00:{second:02}Z");
+        let asked = |request: u32, session: u32, second: u32, operation: &str| {
+            json!({
+                "carp_version": "1.0", "request_id": id(request), "timestamp": at(second),
+                "operation": operation,
+                "requester": { "agent_id": "bot", "session_id": id(session), "parent_session_id": null },
+            })
+        };
+        let document = match *self {
+            Self::Resolve { request, session } => {
+                let mut asked = asked(request, session, 0, "resolve");
+                asked["task"] = json!({ "goal": "g", "risk_tier": "low" });
+                asked
+            }
+            Self::Execute { request, session, resolution, action, at } => {
+                let mut asked = asked(request, session, at, "execute");
+                let resolution = id(resolution);
+                asked["execution"] =
+                    json!({ "resolution_id": resolution, "action_id": action, "parameters": {} });
+                asked
+            }
+            Self::Resolution { resolution, request, decision, ttl } => {
+                let look = json!([{ "action_id": "t.look", "name": "n", "description": "d" }]);
+                let drop = json!([{ "action_id": "t.drop", "reason": "r", "policy_id": "p" }]);
+                let (allowed, denied) = match decision {
+                    "deny" => (json!([]), json!([])),
+                    _ => (look, drop),
+                };
+                json!({
+                    "carp_version": "1.0", "resolution_id": id(resolution),
+                    "request_id": id(request), "timestamp": at(0),
+                    "decision": { "type": decision, "reason": null, "approval_id": null, "expires_at": null },
+                    "context_blocks": [], "allowed_actions": allowed, "denied_actions": denied,
+                    "constraints": [], "ttl_seconds": ttl, "trace_id": id(request),
+                })
+            }
+            Self::Response { execution, request, resolution, status } => json!({
+                "carp_version": "1.0", "execution_id": id(execution), "request_id": id(request),
+                "resolution_id": id(resolution), "timestamp": at(9), "status": status,
+                "result": {}, "error": null, "trace_id": id(request),
+            }),
+        };
+        document.to_string().into_bytes()
+    }
+}
+
 /// Profile, content type and payload of one record of each kind.
 pub(super) fn one_of_each() -> Vec<(&'static str, &'static str, Vec<u8>)> {
     let (id, other) =

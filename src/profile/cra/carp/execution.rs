@@ -1,5 +1,6 @@
 //! Whether a resolution covers an execute request (3.6, rules 4 to 6).
 
+use super::exchange::{Conflict, Granted, expiry};
 use super::{CarpRecord, Kind};
 use crate::profile::cra::schema::to_serde;
 use crate::wire::json::Json;
@@ -24,8 +25,11 @@ pub fn authorises(
     if at > expires {
         return Err(NotAuthorised::Expired { at, expires });
     }
-    let decision = resolution.text("/decision/type").unwrap_or_default();
-    if !["allow", "partial"].contains(&decision) {
+    let granted = Granted::of(resolution, String::new());
+    if granted.against(&action(wanted), Some(at)).iter().any(|found| found == Conflict::Denied) {
+        return Err(NotAuthorised::Denied { action: action(wanted) });
+    }
+    if !granted.allowed.contains(&action(wanted)) {
         return Err(NotAuthorised::NotAllowed { action: action(wanted) });
     }
     let allowed = resolution.document().get("allowed_actions").and_then(Json::array);
@@ -38,15 +42,6 @@ pub fn authorises(
 
 fn action(wanted: &Json) -> String {
     wanted.get("action_id").and_then(Json::text).unwrap_or_default().to_owned()
-}
-
-/// The earlier of the time to live and the decision's own end.
-fn expiry(resolution: &CarpRecord) -> Option<UnixSeconds> {
-    let ttl = resolution.document().get("ttl_seconds")?.int()?;
-    let made = resolution.claimed_at()?.seconds();
-    let lived = UnixSeconds::new(made.saturating_add(u64::try_from(ttl).ok()?));
-    let ends = resolution.text("/decision/expires_at").and_then(UnixSeconds::from_rfc3339);
-    Some(ends.map_or(lived, |ends| ends.min(lived)))
 }
 
 fn parameters(entry: &Json, wanted: &Json) -> Result<(), NotAuthorised> {
@@ -67,6 +62,12 @@ fn parameters(entry: &Json, wanted: &Json) -> Result<(), NotAuthorised> {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotAuthorised {
+    /// The resolution says no.
+    #[error("the resolution denies {action:?}")]
+    Denied {
+        /// The action.
+        action: String,
+    },
     /// The resolution was no longer valid.
     #[error("the resolution ended at {expires}, asked at {at}")]
     Expired {
@@ -101,6 +102,7 @@ impl NotAuthorised {
     /// A stable word.
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Denied { .. } => "execution-denied",
             Self::Expired { .. } => "execution-resolution-expired",
             Self::NoExecution => "execution-not-asked",
             Self::NotAllowed { .. } => "execution-not-allowed",

@@ -1,6 +1,6 @@
 //! What the text demands of a CARP document beyond the shape of its members.
 
-use super::{CarpRecord, Kind};
+use super::{Asked, Kind};
 use crate::profile::cra::notes::Notes;
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::json::Json;
@@ -58,14 +58,12 @@ fn actions(document: &Json, notes: &mut Notes) {
     }
 }
 
-/// Whether a request is as old as it may be where it comes in. Only live
-/// intake asks: an old record replayed is not late.
-pub fn clock_skew(record: &CarpRecord, now: UnixSeconds) -> Option<Finding> {
-    let claimed = record.claimed_at()?;
-    let skew = claimed.seconds().abs_diff(now.seconds());
-    let is_request = record.kind() == Some(Kind::Request);
-    (is_request && skew > CLOCK_SKEW_SECONDS_MAX).then(|| {
-        let detail = format!("{skew} s from now, at most {CLOCK_SKEW_SECONDS_MAX} (3.6)");
+/// Whether a request's clock is further off than it may be at the time it came
+/// in. An old record that is read again is not late.
+pub fn clock_skew(asked: &Asked, came_in: UnixSeconds, most_seconds: u64) -> Option<Finding> {
+    let skew = asked.at?.seconds().abs_diff(came_in.seconds());
+    (skew > most_seconds).then(|| {
+        let detail = format!("its clock is {skew} s off, more than {most_seconds} (3.6)");
         let finding = Finding::new(Severity::Error, "carp-clock-skew", "/timestamp", detail);
         Finding { gating: true, ..finding }
     })

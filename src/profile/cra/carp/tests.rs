@@ -165,6 +165,13 @@ fn a_decision_fits_its_actions() {
 fn a_clock_is_asked_only_where_somebody_has_one() {
     let (record, findings) = CarpRecord::read(request().as_bytes());
     assert_eq!(findings, [], "an old record is not late");
+    let asked = |text: &str| match CarpRecord::read(text.as_bytes()).0.summary().exchange {
+        Some(part) => match *part {
+            Part::Request(asked) => Some(asked),
+            _ => None,
+        },
+        None => None,
+    };
     let claimed = record.claimed_at().unwrap().seconds();
     for (now, is_late) in [
         (claimed, false),
@@ -173,11 +180,11 @@ fn a_clock_is_asked_only_where_somebody_has_one() {
         (claimed + 301, true),
         (claimed - 301, true),
     ] {
-        let late = clock_skew(&record, UnixSeconds::new(now));
+        let asked = asked(&request()).unwrap();
+        let late = clock_skew(&asked, UnixSeconds::new(now), CLOCK_SKEW_SECONDS_MAX);
         assert_eq!(late.map(|finding| finding.code), is_late.then_some("carp-clock-skew"));
     }
-    let (resolution, _) = CarpRecord::read(resolution().as_bytes());
-    assert_eq!(clock_skew(&resolution, UnixSeconds::new(0)), None);
+    assert_eq!(asked(&resolution()), None, "only requests come in live");
 }
 
 #[test]
@@ -192,14 +199,20 @@ fn a_resolution_covers_an_execution_or_says_why_not() {
     assert_eq!(judge(&resolution, &execute, 300), Ok(()));
     let early =
         resolution.replace(r#""expires_at":null"#, r#""expires_at":"2024-12-28T12:00:10Z""#);
-    let denied = resolution.replace(r#""partial""#, r#""requires_approval""#);
+    let asks = resolution.replace(r#""partial""#, r#""requires_approval""#);
+    let (start, rest) = resolution.split_once(r#""allowed_actions":["#).unwrap();
+    let (_, end) = rest.split_once(r#"],"denied"#).unwrap();
+    let refused = format!(r#"{start}"allowed_actions":[],"denied{end}"#);
+    let refused = refused.replace(r#""partial""#, r#""deny""#);
     let foreign = resolution.replace(r#""required":["n"]"#, r#""required":7"#);
     let cases = [
         (&resolution, &execute, 301, "execution-resolution-expired"),
         (&early, &execute, 11, "execution-resolution-expired"),
         (&resolution, &request(), 0, "execution-not-asked"),
-        (&resolution, &execute.replace("t.look", "t.drop"), 0, "execution-not-allowed"),
-        (&denied, &execute, 0, "execution-not-allowed"),
+        (&resolution, &execute.replace("t.look", "t.drop"), 0, "execution-denied"),
+        (&resolution, &execute.replace("t.look", "t.fly"), 0, "execution-not-allowed"),
+        (&refused, &execute, 0, "execution-denied"),
+        (&asks, &execute, 0, "execution-not-allowed"),
         (&resolution, &execute.replace(OTHER, ID), 0, "execution-other-resolution"),
         (&execute, &execute, 0, "execution-other-resolution"),
         (&resolution, &execute.replace(r#"{"n":1}"#, "{}"), 0, "execution-parameters"),
