@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 
 use super::output::Out;
-use super::{Answer, broken_store, program, serve};
+use super::{Answer, broken_store, init, program, serve};
 use crate::config::{Config, LogLevel};
 use crate::gate::Gate;
 use crate::key::{Algorithm, SigningKey};
@@ -47,7 +47,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     serve::start_logging(&config);
     let stop = serve::stop_signal()?;
     if !data.join("FORMAT").exists() {
-        service::init(&data, NAME, POLICY, Algorithm::Es256)?;
+        service::init(&data, NAME, POLICY, Algorithm::Es256).map_err(init::refused)?;
     }
     let metrics = Metrics::new(env!("CARGO_PKG_VERSION"));
     let opened = service::open(&data, Options::from_config(&config), metrics);

@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let data = PathBuf::from(data);
     let guard = args.guard.as_deref().map(std::path::absolute).transpose()?;
     // A variable counts for `serve` as well, a flag is written down.
-    let set = settings::load(&Given::default())?.config.guard.path;
+    let set = settings::load(&Given { data: Some(&data), ..Given::default() })?.config.guard.path;
     let place = guard.as_deref().or(set.as_deref());
     let made = service::init_guarded(&data, name.trim(), policy, args.alg.algorithm(), place);
     let identity = made.map_err(refused)?;
@@ -101,7 +101,7 @@ fn key_of(data: &Path) -> anyhow::Result<KeyId> {
     Ok(keys.first().context("the log has no key")?.id())
 }
 
-fn refused(error: ControlError) -> anyhow::Error {
+pub(super) fn refused(error: ControlError) -> anyhow::Error {
     match error {
         ControlError::Store(store::Error::Exists { path }) => {
             Stop::no("store-exists", format!("{} holds a log already; it is kept", path.display()))

@@ -104,7 +104,7 @@ pub(super) fn broken_store(error: ControlError, data: &Path) -> anyhow::Error {
         store::Error::BeyondHead { .. } | store::Error::HeadDamaged { .. } => {
             Stop::no(code, what).next(format!("{program} fsck --data {data}")).into()
         }
-        store::Error::Locked { .. } => {
+        store::Error::Locked { .. } | store::Error::GuardInUse { .. } => {
             Stop::failed(code, what).next("stop the process that has it open").into()
         }
         store::Error::NotFound { .. } => Stop::failed(code, what)

@@ -135,6 +135,7 @@ pub fn init_guarded(
         head,
         edge: Arc::new(Edge::empty()),
         guard: None,
+        _held: None,
     };
     writer.set_policy(policy)?;
     writer.set_trust(TrustAnchors::parse(FIRST_TRUST)?, FIRST_TRUST)?;
@@ -174,8 +175,10 @@ impl Writer {
         let dir = DataDir::open(path)?;
         let identity = identity_of(path)?;
         let (store, head, edge) = Store::open(dir)?;
+        let mut held = None;
         if !read_only {
             let guard = guard_of(&store, guard);
+            held = guard.lock()?;
             check_known_heads(&store, (&head, &edge), &guard, &identity)?;
         }
         let edge = Arc::new(edge);
@@ -195,7 +198,16 @@ impl Writer {
             held: Arc::default(),
         });
         let recent = Recent::new(head.size());
-        Ok(Self { identity, store: Arc::new(store), shared, head, edge, recent, guard: None })
+        Ok(Self {
+            identity,
+            store: Arc::new(store),
+            shared,
+            head,
+            edge,
+            recent,
+            guard: None,
+            _held: held,
+        })
     }
 }
 

@@ -152,6 +152,7 @@ pub fn restore(
 pub fn resume(data: &Path, proof: &Proof) -> Result<Option<Resumed>, ControlError> {
     let mut writer = Writer::open(data, None, true)?;
     let guard = guard_of(&writer.store, proof.guard.as_deref());
+    let _alone = guard.lock()?;
     let key = checkpoint_verifier(writer.store.dir(), &writer.identity)?;
     let known = known_heads(&guard, proof, &key)?;
     for one in &known {

@@ -13,7 +13,7 @@ use crate::key::{PublicKey, SigningKey};
 use crate::log::{Edge, LeafIndex, Plan, leaf_hash};
 use crate::profile::{self, Control};
 use crate::receipt::{Receipt, SignedHead};
-use crate::store::{Commit, Guard, HeadRecord, NewEntry, Store, Terms};
+use crate::store::{Commit, Guard, HeadRecord, Lock, NewEntry, Store, Terms};
 use crate::verify::{self, Memo};
 use crate::wire::time::UnixSeconds;
 use crate::{key, log, store};
@@ -28,6 +28,8 @@ pub struct Writer {
     pub(super) recent: Recent,
     /// Written with every batch, when the operator pays for the second sync.
     pub(super) guard: Option<Guard>,
+    /// Nobody else writes under the same guard.
+    pub(super) _held: Option<Lock>,
 }
 
 /// Something that changes how the log itself works.

@@ -17,6 +17,7 @@
 //! DATA/read-only   in a copy: it does not write until it is shown to be the newest
 //! DATA/backup.sock  where a running log hands out a copy of itself
 //! DATA.guard        the last signed head, outside what a backup restores
+//! DATA.guard.lock   held by the one writer that has this guard
 //! ```
 
 use std::fs::{self, File, OpenOptions};
@@ -42,19 +43,39 @@ This directory was made from a copy of a log. It does not write until
 const LOCK_TRIES: u32 = 25;
 const LOCK_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// A data directory this process has to itself.
-pub struct DataDir {
-    path: PathBuf,
-    lock: File,
+/// A file that this process alone has locked.
+pub struct Lock(File);
+
+impl Lock {
+    /// Takes the lock; none when another process has it.
+    pub(super) fn take(path: &Path) -> Result<Option<Self>, Error> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o644);
+        let file = options.open(path).map_err(io(path))?;
+        let taken = (0..LOCK_TRIES).any(|attempt| {
+            if attempt > 0 {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        });
+        Ok(taken.then_some(Self(file)))
+    }
 }
 
 /// The lock is given back by word, not only by closing the file: a child that
 /// another thread has just forked would hold the file until it runs its own
 /// program. A process that is killed gives it back by ending.
-impl Drop for DataDir {
+impl Drop for Lock {
     fn drop(&mut self) {
-        let _closed_anyway = flock(&self.lock, FlockOperation::Unlock);
+        let _closed_anyway = flock(&self.0, FlockOperation::Unlock);
     }
+}
+
+/// A data directory this process has to itself.
+pub struct DataDir {
+    path: PathBuf,
+    /// Held for as long as this lives.
+    _lock: Lock,
 }
 
 impl DataDir {
@@ -86,19 +107,9 @@ impl DataDir {
     }
 
     fn lock(path: &Path) -> Result<Self, Error> {
-        let file = path.join("LOCK");
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&file);
-        let lock = lock.map_err(io(&file))?;
-        let taken = (0..LOCK_TRIES).any(|attempt| {
-            if attempt > 0 {
-                std::thread::sleep(LOCK_PAUSE);
-            }
-            flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
-        });
-        if !taken {
-            return Err(Error::Locked { path: path.to_owned() });
-        }
-        Ok(Self { path: path.to_owned(), lock })
+        let lock = Lock::take(&path.join("LOCK"))?;
+        let lock = lock.ok_or_else(|| Error::Locked { path: path.to_owned() })?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
     /// The directory.

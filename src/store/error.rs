@@ -33,6 +33,9 @@ pub enum Error {
     /// Made by a newer version.
     #[error("the data directory has format {found:?}; this version reads {known:?}")]
     Format { found: String, known: &'static str },
+    /// Another process writes under the same guard.
+    #[error("{} is the guard of a log that another process writes", path.display())]
+    GuardInUse { path: PathBuf },
     /// A new log where another one left its guard.
     #[error(
         "{} is the guard of a log of {size} leaves: a new log would replace it", path.display()
@@ -113,6 +116,7 @@ impl Error {
             Self::Exists { .. } => "store-exists",
             Self::Forked { .. } => "store-forked",
             Self::Format { .. } => "store-format",
+            Self::GuardInUse { .. } => "store-guard-in-use",
             Self::GuardLeft { .. } => "store-guard-left",
             Self::GuardMissing { .. } => "store-guard-missing",
             Self::HeadDamaged { .. } => "store-head-damaged",

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::dir::Lock;
 use super::{Error, write_public};
 use crate::log::TreeSize;
 use crate::receipt::Head;
@@ -39,6 +40,19 @@ impl Guard {
         };
         let damaged = || io(std::io::Error::other("the guard file is damaged"));
         parse(&text).map(Some).ok_or_else(damaged)
+    }
+
+    /// Keeps others away that write under the same guard: copies of one
+    /// directory may have settings that name one file. None when there is no
+    /// guard.
+    pub fn lock(&self) -> Result<Option<Lock>, Error> {
+        if self.read()?.is_none() {
+            return Ok(None);
+        }
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(".lock");
+        let taken = Lock::take(Path::new(&name))?;
+        taken.map(Some).ok_or_else(|| Error::GuardInUse { path: self.path.clone() })
     }
 
     /// Remembers a head, durably.

@@ -29,7 +29,7 @@ use crate::wire::time::UnixSeconds;
 pub use audit::IndexAudit;
 pub use contain::{contain, when_hopeless};
 pub use copy::{CHECKPOINT_PUB, Copy, Manifest};
-pub use dir::{DataDir, write_private, write_public};
+pub use dir::{DataDir, Lock, write_private, write_public};
 pub use engine::Engine;
 pub use error::Error;
 pub use guard::Guard;

@@ -217,6 +217,25 @@ fn a_log_whose_guard_is_gone_does_not_write() {
     assert!(server.terminate().success());
 }
 
+/// Settings that are copied along may name the guard of the first directory.
+#[test]
+fn copies_that_share_a_guard_do_not_both_write() {
+    let desk = Desk::new();
+    let init = format!("init --data log --name shared.invalid --policy {OPEN} --guard one.guard");
+    assert_eq!(desk.run(&init).0, 0);
+    copy_tree(&desk.path("log"), &desk.path("twin"));
+    let server = Server::start(&desk.path("log"));
+    let (exit, answer) = desk.run("key rotate --data twin");
+    assert_eq!((exit, &answer["code"]), (2, &"store-guard-in-use".into()), "{answer}");
+    desk.register(&server, 1);
+    assert!(server.terminate().success());
+    let (exit, answer) = desk.run("key rotate --data twin");
+    assert_eq!((exit, &answer["code"]), (1, &"store-rolled-back".into()), "{answer}");
+    let server = Server::start(&desk.path("log"));
+    desk.register(&server, 1);
+    assert!(server.terminate().success());
+}
+
 /// A copy with keys put into it is no way around.
 #[test]
 fn a_copy_that_is_served_itself_does_not_write() {
