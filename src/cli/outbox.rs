@@ -135,6 +135,9 @@ enum Outcome {
 
 /// Seals, keeps, registers. A record that only waits is not recorded yet.
 pub(super) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Result<Answer> {
+    if let Some(kind) = &args.what.example {
+        return seal::example(kind, out);
+    }
     let outbox = Outbox::open(args.place.outbox.as_deref())?;
     let Entered { id, first } = enter(args, &outbox)?;
     if let Some(first) = &first {

@@ -4,13 +4,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::builder::PossibleValue;
 
 use super::files::Delivery;
 use super::output::{Out, chain};
 use super::{Answer, Stop, files};
 use crate::envelope::{Draft, SignedStatement, StatementId, seal, seal_with_claims};
 use crate::key::SigningKey;
-use crate::profile::capsule::{Action, Attachments, CONTENT_TYPE, OUTCOME_CONTENT_TYPE};
+use crate::profile::capsule::{
+    Action, Attachments, CONTENT_TYPE, Example, Mistakes, OUTCOME_CONTENT_TYPE,
+};
 use crate::profile::pacr::{self, Encoding};
 use crate::profile::{Finding, Record, read_payload};
 use crate::service::now;
@@ -20,6 +23,7 @@ use crate::wire::printable::{Printable, printable};
 
 const EXAMPLE: &str = "\
 Examples:
+  capstan seal --example blocked > action.json
   capstan seal action.json --key agent.key --response reply.json --output action.cose
   capstan seal note.txt --key agent.key --content-type text/plain \\
     --iss https://agents.example --sub order-7781 --output note.cose
@@ -41,11 +45,16 @@ pub(super) struct Args {
 #[derive(clap::Args)]
 pub(super) struct What {
     /// Description of an action, or any payload; `-` reads standard input
-    #[arg(value_name = "FILE")]
-    payload: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "example")]
+    payload: Option<PathBuf>,
     /// Private key, PKCS#8 PEM
-    #[arg(long, value_name = "FILE")]
-    key: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "example")]
+    key: Option<PathBuf>,
+    /// Print a description to begin with, and seal nothing
+    #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "executed",
+          value_parser = EXAMPLES.map(PossibleValue::new), conflicts_with = "payload",
+          hide_short_help = true)]
+    pub(super) example: Option<String>,
     /// Media type of a payload that is signed as it is
     #[arg(long, value_name = "TYPE", requires = "iss", requires = "sub")]
     content_type: Option<String>,
@@ -85,6 +94,8 @@ pub(super) struct What {
 const ATTACHED: [&str; 7] =
     ["content_type", "request", "response", "evidence", "supersedes", "outcome_of", "decision_id"];
 
+const EXAMPLES: [&str; 4] = ["executed", "blocked", "approval", "outcome"];
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Profile {
     Pacr,
@@ -97,6 +108,9 @@ enum Spelling {
 }
 
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    if let Some(kind) = &args.what.example {
+        return example(kind, out);
+    }
     let bytes = args.what.seal()?;
     // No log would take what this refuses, so the sender hears it here.
     let statement = SignedStatement::parse(bytes.clone())?;
@@ -108,6 +122,28 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let object = [("id".to_owned(), id.into())].into_iter().collect();
     files::deliver(Delivery { output, name: "statement", bytes: &bytes, object }, out)?;
     flags(&statement).into_iter().for_each(|flag| out.note(flag));
+    Ok(Answer::Yes)
+}
+
+/// Prints a description that is sealed as it stands.
+pub(super) fn example(kind: &str, out: &Out) -> anyhow::Result<Answer> {
+    let unknown = || Stop::failed("usage", format!("there is no example {kind:?}"));
+    let example = Example::from_name(kind).ok_or_else(unknown)?;
+    let object: serde_json::Value = serde_json::from_str(example.text())?;
+    out.answer(&object, example.text())?;
+    out.note(match example {
+        Example::Outcome => printable!(
+            "Keep it as outcome.json and change it; then `{}`. \
+             The subject is that of the action it is about.",
+            "capstan seal outcome.json --key agent.key --iss https://agents.example \
+             --outcome-of urn:agent-action-capsule:acme:order-7781 -o outcome.cose"
+        ),
+        Example::Approval | Example::Blocked | Example::Executed => printable!(
+            "Keep it as action.json and change it; then `{}`. {}",
+            "capstan seal action.json --key agent.key -o action.cose",
+            "Every member is explained in docs/profiles/capsule.md."
+        ),
+    });
     Ok(Answer::Yes)
 }
 
@@ -130,7 +166,8 @@ impl What {
 
     /// The file that is sealed.
     pub(super) fn payload(&self) -> anyhow::Result<Vec<u8>> {
-        files::read(&self.payload)
+        let missing = || Stop::failed("usage", "the file to seal is missing");
+        files::read(self.payload.as_deref().ok_or_else(missing)?)
     }
 
     /// A digest of everything that is said about the record: the file, what
@@ -159,7 +196,8 @@ impl What {
         payload: &[u8],
         after: Option<&str>,
     ) -> anyhow::Result<Vec<u8>> {
-        let key = files::signing_key(&self.key)?;
+        let missing = || Stop::failed("usage", "--key is missing");
+        let key = files::signing_key(self.key.as_deref().ok_or_else(missing)?)?;
         if let (Some(Profile::Pacr), Some(issuer)) = (self.profile, &self.iss) {
             return self.causal(payload, issuer, &key);
         }
@@ -203,8 +241,7 @@ impl What {
             now: now(),
         };
         let refused = |code, detail: String| Stop::no(code, detail);
-        let action =
-            Action::describe(description, &with).map_err(|e| refused(e.code(), e.to_string()))?;
+        let action = Action::describe(description, &with).map_err(|e| mistaken(&e))?;
         let made = action.produce().map_err(|e| refused(e.code(), e.to_string()))?;
         let draft = Draft {
             content_type: CONTENT_TYPE,
@@ -253,6 +290,18 @@ impl What {
         let draft = Draft { content_type, issuer, subject, issued_at: Some(now()), payload };
         Ok(seal_with_claims(&draft, &claims, key)?)
     }
+}
+
+/// Every mistake on a line of its own.
+fn mistaken(mistakes: &Mistakes) -> Stop {
+    let next = "capstan seal --example";
+    let [one] = mistakes.all() else {
+        let mut lines = Printable::default();
+        mistakes.all().iter().for_each(|mistake| lines.line(printable!("  {}", mistake)));
+        let what = format!("the description has {} mistakes", mistakes.all().len());
+        return Stop::no(mistakes.code(), what).details(lines).next(next);
+    };
+    Stop::no(one.code(), one.to_string()).next(next)
 }
 
 fn json(path: &Path) -> anyhow::Result<Json> {

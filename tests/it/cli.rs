@@ -131,6 +131,40 @@ fn a_producer_names_the_decision() {
     desk.expect(2, &format!("seal plain.json --decision-id d-1 {raw}"));
 }
 
+/// Each is sealed as it is printed, by the command that is printed with it.
+#[test]
+fn examples_are_sealed_as_printed() {
+    let desk = Desk::new();
+    desk.expect(0, "keygen --output agent.key");
+    for (kind, file) in [
+        ("executed", "action"),
+        ("blocked", "action"),
+        ("approval", "action"),
+        ("outcome", "outcome"),
+    ] {
+        let output = desk.run(&format!("seal --example {kind}"));
+        std::fs::write(desk.path(&format!("{file}.json")), &output.stdout).unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let command = said.split('`').nth(1).unwrap().strip_prefix("capstan ").unwrap();
+        desk.expect(0, command);
+        let shown = desk.json(0, &format!("inspect {file}.cose --json"));
+        let named = if file == "outcome" { "capsule-outcome" } else { "capsule" };
+        assert_eq!(shown["record"]["artefact"], named, "{shown}");
+        assert_eq!(shown["record"]["ok"], true, "{shown}");
+        assert!(desk.json(0, &format!("seal --example {kind} --json")).is_object());
+    }
+    let first = desk.expect(0, "seal --example executed");
+    assert_eq!(desk.expect(0, "seal --example"), first);
+    desk.expect(2, "seal --example other");
+    desk.expect(2, "seal");
+    std::fs::write(desk.path("action.json"), r#"{"operater":"a","verdict":"b"}"#).unwrap();
+    let refused = desk.json(1, "seal action.json --key agent.key -o x.cose --json");
+    let details = refused["details"].as_str().unwrap();
+    for part in ["/operater", "did you mean operator", "/verdict ", "/developer must be given"] {
+        assert!(details.contains(part), "{refused}");
+    }
+}
+
 #[test]
 fn exit_codes_are_a_contract() {
     let desk = Desk::new();

@@ -86,6 +86,109 @@ fn what_the_profile_forbids_is_refused_with_its_clause() {
     assert_eq!(error.code(), "description-evidence");
 }
 
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let text = r#"{
+        "operater": "acme", "developer": 7, "action_type": "decided", "verdict_class": "executed",
+        "verdict": "executed", "capsule_id": "x", "a/b~c": 1, "timestamp": "now",
+        "disposition": { "aprover": "human", "human_disposed": "yes", "status": "planned",
+                         "expiry_policy": { "ttl_seconds": "60", "on_expiry": "expires" } },
+        "effect": { "status": "confirmd", "effect_attestation": "gate", "response_digest": "x" },
+        "constraints": [{}, 1], "model_attestation": "gpt"
+    }"#;
+    let evidence = vec![("margin".to_owned(), json("{}"))];
+    let with = Attachments { evidence, ..with(None, Some("1.5")) };
+    let mistakes = Action::describe(text.as_bytes(), &with).unwrap_err();
+    let mut found: Vec<String> = mistakes.all().iter().map(ToString::to_string).collect();
+    found.sort_unstable();
+    let mut expected = [
+        "--response: amounts are written as text: ",
+        "/a~1b~0c is not part of a description",
+        "/action_type must be one of \"decide\", \"fyi\"; did you mean \"decide\"?",
+        "/capsule_id is not part of a description; it is computed",
+        "/constraints/1 must be an object (8.1)",
+        "/developer must be text",
+        "/disposition/approver must be given: \"human\" or \"policy\" (5.4)",
+        "/disposition/aprover is not part of a description; did you mean approver?",
+        "/disposition/decision must be given (5.4)",
+        "/disposition/expiry_policy/on_expiry must be one of \"expired\", \"escalated\"; \
+         did you mean \"expired\"?",
+        "/disposition/expiry_policy/ttl_seconds must be a whole number of seconds (5.4)",
+        "/disposition/human_disposed must be true or false",
+        "/disposition/status is not part of a description; did you mean /effect/status?",
+        "/effect/effect_attestation must be one of \"gate_executed\", \"runtime_claimed\"",
+        "/effect/response_digest is not part of a description; --response FILE makes it",
+        "/effect/status must be one of \"planned\", \"dispatched\", \"confirmed\", \"failed\", \
+         \"reverted\"; did you mean \"confirmed\"?",
+        "/model_attestation must be an object",
+        "/operater is not part of a description; did you mean operator?",
+        "/operator must be given: who answers for it (5.1)",
+        "/timestamp must be an RFC 3339 time (5.1)",
+        "/verdict is not part of a description; did you mean /disposition/verdict_class?",
+        "/verdict_class is not part of a description; did you mean /disposition/verdict_class?",
+        "evidence was given for constraint \"margin\", which the description does not have",
+    ];
+    expected.sort_unstable();
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}\nis not\n{expected}");
+    }
+}
+
+/// The documentation of descriptions, from its heading to the next.
+fn documented() -> &'static str {
+    let page = include_str!("../../../../docs/profiles/capsule.md");
+    let (_, rest) = page.split_once("## Describing an action\n").unwrap();
+    rest.split_once("\n## ").unwrap().0
+}
+
+#[test]
+fn every_member_of_a_description_is_documented() {
+    let rows: Vec<&str> = documented().lines().filter(|line| line.starts_with("| `/")).collect();
+    let documented = |pointer: &str| rows.iter().any(|row| row.contains(&format!("`{pointer}`")));
+    let places = [
+        ("", describe::TOP),
+        ("/disposition", describe::DISPOSITION),
+        ("/disposition/expiry_policy", describe::EXPIRY),
+        ("/effect", describe::EFFECT),
+    ];
+    let mut count = 0;
+    for (at, names) in places {
+        for name in names {
+            assert!(documented(&format!("{at}/{name}")), "{at}/{name} is in no row");
+            count += usize::from(at != "/disposition/expiry_policy");
+        }
+    }
+    assert_eq!(rows.len(), count, "a row is about nothing");
+}
+
+#[test]
+fn documented_descriptions_are_the_examples_and_pass_class_1() {
+    let blocks: Vec<&str> = documented().split("```json\n").skip(1).collect();
+    let blocks: Vec<&str> = blocks.iter().map(|block| block.split("```").next().unwrap()).collect();
+    assert_eq!(blocks, Example::ALL.map(Example::text));
+    for example in Example::ALL {
+        if example == Example::Outcome {
+            assert!(json(example.text()).members().is_some());
+            continue;
+        }
+        let action = Action::describe(example.text().as_bytes(), &with(None, None)).unwrap();
+        let made = action.produce().unwrap();
+        let (record, noticed) = CapsuleRecord::read(&made.payload);
+        assert_eq!(record.class1().ok, Some(true), "{}", example.name());
+        let findings = record.class1().findings.iter().chain(&noticed);
+        let unknown = findings.filter(|f| f.code == "unknown_registry_value").count();
+        assert_eq!(unknown, 0, "{}", example.name());
+        assert_eq!(
+            record.summary().verdict.as_deref(),
+            Some(match example {
+                Example::Approval => "hitl_dispatched",
+                example => example.name(),
+            })
+        );
+    }
+}
+
 /// A decision that led to several actions: in the header, and in the effect
 /// where there is one.
 #[test]
