@@ -7,7 +7,7 @@ use serde_json::json;
 use super::output::Out;
 use super::{Answer, Stop, files};
 use crate::envelope::SignedStatement;
-use crate::profile::pacr::{Encoding, PacrRecord, SixTuple, Verdict, prov};
+use crate::profile::pacr::{Comparison, Encoding, PacrRecord, SixTuple, Verdict, prov};
 use crate::profile::{Finding, Record, read_payload};
 use crate::wire::printable::{Printable, printable};
 
@@ -15,6 +15,8 @@ use crate::wire::printable::{Printable, printable};
 pub(super) enum Verb {
     /// Say all that is wrong with a record
     Check(CheckArgs),
+    /// Say which Estimates of two records overlap
+    Compare(CompareArgs),
     /// Export records as W3C PROV-JSON
     Prov(ProvArgs),
 }
@@ -41,14 +43,30 @@ pub(super) struct ProvArgs {
     import: bool,
 }
 
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan pacr compare measured.pacr.json predicted.pacr.json")]
+pub(super) struct CompareArgs {
+    /// A record in JSON or CBOR, or a statement
+    #[arg(value_name = "FILE")]
+    one: PathBuf,
+    /// Another one
+    #[arg(value_name = "OTHER")]
+    other: PathBuf,
+    /// Also take JSON with ULIDs or numbers for ids, as some producers write it
+    #[arg(long)]
+    import: bool,
+}
+
 pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
     match verb {
         Verb::Check(args) => check(args, out),
+        Verb::Compare(args) => compare(args, out),
         Verb::Prov(args) => export(args, out),
     }
 }
 
-/// Rules 6 and 7 are rules: what they flag is not a yes either.
+/// `ok` as everywhere: no rule refuses the record. Rules 6 and 7 flag, which is
+/// the verdict's to say.
 fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
     let (record, findings) = read(&args.file, args.import)?;
     let verdict = record.verdict();
@@ -62,7 +80,7 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
         })
     });
     let answer = json!({
-        "ok": verdict == Verdict::Valid,
+        "ok": verdict != Verdict::Refused,
         "verdict": verdict.name(),
         "record_id": record.id().map(|id| id.to_string()),
         "intervention": record.intervention(),
@@ -70,7 +88,7 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
         "findings": noticed.collect::<Vec<_>>(),
     });
     out.answer(&answer, lines(&record, &findings))?;
-    Ok(if verdict == Verdict::Valid { Answer::Yes } else { Answer::No })
+    Ok(if verdict == Verdict::Refused { Answer::No } else { Answer::Yes })
 }
 
 fn lines(record: &PacrRecord, findings: &[Finding]) -> Printable {
@@ -95,18 +113,37 @@ fn kind(record: &PacrRecord) -> String {
     }
 }
 
+/// Yes when all overlap: then nothing measured tells the two apart.
+fn compare(args: &CompareArgs, out: &Out) -> anyhow::Result<Answer> {
+    let (one, other) = (tuple(&args.one, args.import)?, tuple(&args.other, args.import)?);
+    let compared = one.compare(&other);
+    let all_overlap = compared.iter().all(|(_, how)| *how == Comparison::Overlaps);
+    let estimates: serde_json::Map<String, serde_json::Value> =
+        compared.iter().map(|(name, how)| ((*name).to_owned(), json!(how.name()))).collect();
+    let names = [one.id.to_string(), other.id.to_string()];
+    let answer = json!({ "ok": all_overlap, "records": names, "estimates": estimates });
+    let [first, second] = &names;
+    let mut text = printable!("{} against {}", first, second);
+    for (name, how) in &compared {
+        text.push(printable!("\n  {:<24} {}", name, how.name()));
+    }
+    out.answer(&answer, text)?;
+    Ok(if all_overlap { Answer::Yes } else { Answer::No })
+}
+
+/// A whole record, or what is wrong with it.
+fn tuple(path: &Path, import: bool) -> anyhow::Result<SixTuple> {
+    let (record, findings) = read(path, import)?;
+    record.tuple().cloned().ok_or_else(|| {
+        let why = format!("{} is not a whole record", path.display());
+        Stop::no("pacr-not-whole", why).details(lines(&record, &findings)).into()
+    })
+}
+
 fn export(args: &ProvArgs, out: &Out) -> anyhow::Result<Answer> {
     let mut tuples: Vec<SixTuple> = Vec::new();
     for path in &args.files {
-        let (record, findings) = read(path, args.import)?;
-        match record.tuple() {
-            Some(tuple) => tuples.push(tuple.clone()),
-            None => {
-                let why = format!("{} is not a whole record", path.display());
-                let stop = Stop::no("pacr-not-whole", why).details(lines(&record, &findings));
-                return Err(stop.into());
-            }
-        }
+        tuples.push(tuple(path, args.import)?);
     }
     let document = prov(&tuples.iter().collect::<Vec<_>>());
     out.document(&document)?;

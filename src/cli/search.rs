@@ -248,6 +248,13 @@ fn line(lines: &mut Printable, entry: &Value) {
     lines.push("\n");
 }
 
+/// `https://agent.example (pinned)`
+fn teller(says: Option<&Value>) -> String {
+    let Some(says) = says else { return "nobody knows who".to_owned() };
+    let binding = Some(string(says, "binding")).filter(|binding| !binding.is_empty());
+    format!("{} ({})", string(says, "issuer"), binding.unwrap_or("not known how"))
+}
+
 fn story_text(story: &Value) -> Printable {
     let list = |name| story.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     // Who reads one line must not miss that the records contradict each other.
@@ -263,13 +270,16 @@ fn story_text(story: &Value) -> Printable {
         let closed = record.get("closed_by").and_then(Value::as_u64);
         let closed = closed.map_or(String::new(), |by| format!(" by #{by}"));
         let reverted = record.get("reverted_by").and_then(Value::as_u64);
-        let reverted = reverted.map_or(String::new(), |by| format!(" reverted by #{by}"));
+        let reverted = reverted.map_or(String::new(), |by| {
+            format!(" reverted by #{by}, says {},", teller(record.get("reverted_says")))
+        });
         lines.push(printable!("  {:<9}{}{} ", string(&record, "state"), closed, reverted));
         line(&mut lines, &record);
     }
     for outcome in list("outcomes") {
         let about = outcome.get("about").map(Value::to_string).unwrap_or_default();
-        lines.push(printable!("  outcome, {} {} ", string(&outcome, "correlation"), about));
+        let (how, who) = (string(&outcome, "correlation"), teller(outcome.get("says")));
+        lines.push(printable!("  outcome, {} {}, says {}, ", how, about, who));
         line(&mut lines, &outcome);
     }
     for fork in list("forks") {

@@ -127,7 +127,10 @@ impl Reader<'_> {
             found.extend(self.session_before(span, Some(issuer), entry.index)?);
             found.extend(self.session_before(span, None, entry.index)?);
         }
-        self.exchange_before(entry.index, found)
+        if own.exchange.is_some() {
+            self.exchange_before(entry.index, found)?;
+        }
+        Ok(())
     }
 
     /// What a CARP document is judged by: an execute request by its resolution

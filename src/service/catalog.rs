@@ -29,6 +29,9 @@ const STORY_MAX: usize = 500;
 /// Names at which a story that was cut could go on, at most.
 const UNEXPLORED_MAX: usize = 100;
 
+/// Outcomes and reversals of one story whose issuers are authenticated again.
+const TELLERS_MAX: usize = 64;
+
 /// What every answer says about itself.
 pub const NOT_PROOF: &str = "Search is this server's index, not proof of absence: \
      what is not found here may still be in the log. A receipt proves what is.";
@@ -89,10 +92,11 @@ impl Reader<'_> {
 
     /// The story that a record id, a statement id or an action id is part of.
     pub fn story(&mut self, name: &str) -> Result<Option<Value>, Fault> {
-        let Gathered { entries, unexplored } = self.gather(name)?;
+        let Gathered { mut entries, unexplored } = self.gather(name)?;
         if entries.is_empty() {
             return Ok(None);
         }
+        self.name_tellers(&mut entries);
         let mut object = story_json(&Story::tell(entries));
         if let Some(fields) = object.as_object_mut() {
             fields.insert("id".to_owned(), json!(name));
@@ -103,6 +107,16 @@ impl Reader<'_> {
             fields.insert("note".to_owned(), json!(NOT_PROOF));
         }
         Ok(Some(object))
+    }
+
+    /// Finds out how those were known who tell what became of something.
+    fn name_tellers(&self, entries: &mut [story::Entry]) {
+        let mut again = self.renewed();
+        for entry in entries.iter_mut().filter(|entry| entry.is_report()).take(TELLERS_MAX) {
+            let logged = again.logged(LeafIndex::new(entry.index)).ok();
+            let issuer = logged.and_then(|logged| again.issuer_at(&logged).ok().flatten());
+            entry.binding = issuer.map(|issuer| issuer.binding);
+        }
     }
 
     /// Records that wait for somebody, newest first (5.4.4).
@@ -308,6 +322,8 @@ fn facts_of(logged: &Logged) -> story::Entry {
         subject: header.claims.subject.clone().unwrap_or_default(),
         time: logged.stored.time,
         profile: read.record.profile(),
+        is_bound: !read.findings.iter().any(|f| profile::capsule::BINDING.contains(&f.code)),
+        binding: None,
         summary: read.summary,
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::envelope::Binding;
 use crate::profile::{Span, Summary};
 use crate::story::{self, State, Story};
 
@@ -85,6 +86,12 @@ pub(crate) fn summary_json(summary: &Summary) -> Value {
     Value::Object(fields)
 }
 
+/// Who tells something, and how he was known; null where that is not known.
+fn teller(story: &Story, index: u64) -> Value {
+    let Some(entry) = story.teller(index) else { return Value::Null };
+    json!({ "issuer": entry.issuer, "binding": entry.binding.map(Binding::name) })
+}
+
 pub(super) fn story_json(story: &Story) -> Value {
     let record = |(entry, state): &(story::Entry, State)| {
         let mut object = item_json(entry);
@@ -95,6 +102,7 @@ pub(super) fn story_json(story: &Story) -> Value {
             }
             if let Some(by) = story.reverted_by(entry.index) {
                 fields.insert("reverted_by".to_owned(), json!(by));
+                fields.insert("reverted_says".to_owned(), teller(story, by));
             }
         }
         object
@@ -104,6 +112,7 @@ pub(super) fn story_json(story: &Story) -> Value {
         if let Some(fields) = object.as_object_mut() {
             fields.insert("correlation".to_owned(), json!(correlation.name()));
             fields.insert("about".to_owned(), json!(correlation.records()));
+            fields.insert("says".to_owned(), teller(story, entry.index));
         }
         object
     };
@@ -130,7 +139,8 @@ pub(super) fn story_json(story: &Story) -> Value {
         "outcomes": story.outcomes.iter().map(outcome).collect::<Vec<_>>(),
         "reversals": story.reversals.iter().map(|(index, correlation)| {
             let (name, about) = (correlation.name(), correlation.records());
-            json!({ "index": index, "correlation": name, "about": about })
+            let says = teller(story, *index);
+            json!({ "index": index, "correlation": name, "about": about, "says": says })
         }).collect::<Vec<_>>(),
         "sessions": story.sessions.iter().map(session).collect::<Vec<_>>(),
         "findings": story.oddities.iter().map(odd).collect::<Vec<_>>(),

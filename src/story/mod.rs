@@ -18,7 +18,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-use crate::envelope::StatementId;
+use crate::envelope::{Binding, StatementId};
 use crate::profile::capsule::OPEN;
 use crate::profile::{Severity, Summary};
 use crate::wire::time::UnixSeconds;
@@ -44,6 +44,11 @@ pub struct Entry {
     pub profile: &'static str,
     /// What the payload says.
     pub summary: Summary,
+    /// Whether the header calls the payload what it is.
+    pub is_bound: bool,
+    /// How the issuer was known when it was logged; none if nobody asked, or
+    /// if it cannot be made out.
+    pub binding: Option<Binding>,
 }
 
 /// Whether anything still has to happen.
@@ -123,6 +128,13 @@ impl Story {
         self.reversals.iter().find(|(_, c)| takes_back(c)).map(|(by, _)| *by)
     }
 
+    /// The record or outcome at an index: who told it.
+    pub fn teller(&self, index: u64) -> Option<&Entry> {
+        let records = self.records.iter().map(|(entry, _)| entry);
+        let mut all = records.chain(self.outcomes.iter().map(|(entry, _)| entry));
+        all.find(|entry| entry.index == index)
+    }
+
     /// Whether anything in it is open.
     pub fn is_open(&self) -> bool {
         self.records.iter().any(|(_, state)| *state == State::Open)
@@ -137,6 +149,17 @@ impl Entry {
         let verdict = self.summary.verdict.as_deref();
         let can_be_closed = self.profile == CAPSULE && !self.summary.is_concealed;
         can_be_closed && verdict.is_some_and(|verdict| OPEN.contains(&verdict))
+    }
+
+    /// Whether it tells what became of something: then it matters who does.
+    pub fn is_report(&self) -> bool {
+        self.profile == OUTCOME || self.summary.effect_status.as_deref() == Some("reverted")
+    }
+
+    /// Its issuer, and how he was known.
+    pub fn told_by(&self) -> String {
+        let binding = self.binding.map_or("not known how", Binding::name);
+        format!("{} ({binding})", self.issuer)
     }
 
     /// Who may take its place.

@@ -54,6 +54,10 @@ pub(super) fn correlate(
 }
 
 fn of(outcome: &Entry, records: &[Entry]) -> Correlation {
+    // What calls itself an action is none of an action's outcomes (3.3).
+    if !outcome.is_bound {
+        return Correlation::Nothing;
+    }
     let own = &outcome.summary;
     let earlier =
         |record: &&Entry| record.index < outcome.index && record.summary.action_id.is_some();
@@ -90,6 +94,11 @@ pub(super) fn actions(records: &[&Entry]) -> usize {
 }
 
 fn odd(outcome: &Entry, correlation: &Correlation) -> Option<Oddity> {
+    if !outcome.is_bound {
+        let detail = "its header does not call it an outcome: it is joined to nothing".to_owned();
+        let (code, severity) = ("outcome_misdeclared", Severity::Error);
+        return Some(Oddity { index: outcome.index, code, severity, detail });
+    }
     let (code, detail) = match correlation {
         Correlation::About(_) => return None,
         Correlation::Ambiguous(found) => {

@@ -23,7 +23,8 @@ pub(super) fn find(
         records.iter().filter(|r| r.record_id().is_none_or(|id| seen.insert(id))).collect();
     let confirmed: Vec<&Entry> =
         records.iter().copied().filter(|record| has_status(record, "confirmed")).collect();
-    let told = outcomes.iter().map(|(outcome, about)| (outcome, about.records()));
+    let outcomes = outcomes.iter().filter(|(outcome, _)| outcome.is_bound);
+    let told = outcomes.map(|(outcome, about)| (outcome, about.records()));
     let mut reversals: Vec<(&Entry, &[u64])> =
         records.into_iter().map(|record| (record, [].as_slice())).chain(told).collect();
     reversals.retain(|(entry, _)| has_status(entry, "reverted"));
@@ -33,6 +34,7 @@ pub(super) fn find(
     for (entry, about) in reversals {
         let correlation = of(entry, about, &confirmed);
         oddities.extend(odd(entry, &correlation, &mut taken_back));
+        oddities.extend(stranger(entry, &correlation, &confirmed));
         found.push((entry.index, correlation));
     }
     found
@@ -68,6 +70,18 @@ fn of(entry: &Entry, about: &[u64], confirmed: &[&Entry]) -> Correlation {
         }
     }
     Correlation::Nothing
+}
+
+/// Anybody can say that something was taken back.
+fn stranger(entry: &Entry, correlation: &Correlation, confirmed: &[&Entry]) -> Option<Oddity> {
+    let Correlation::About(found) = correlation else { return None };
+    let taken = confirmed.iter().find(|one| found.contains(&one.index))?;
+    (entry.issuer != taken.authority()).then(|| {
+        let (teller, index) = (entry.told_by(), taken.index);
+        let detail = format!("{teller} says so, who is not the agent of #{index}");
+        let (code, severity) = ("reverted_by_other", Severity::Warning);
+        Oddity { index: entry.index, code, severity, detail }
+    })
 }
 
 fn odd(

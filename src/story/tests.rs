@@ -22,6 +22,8 @@ fn entry(index: u64, record_id: &str, verdict: &str) -> Entry {
             ok: Some(true),
             ..Summary::default()
         },
+        is_bound: true,
+        binding: None,
     }
 }
 
@@ -333,4 +335,37 @@ mod exchanges {
         assert_eq!(odd.severity, Severity::Warning);
         assert_eq!(odd.detail, "resolution #0, of https://stranger.example, denies \"look\"");
     }
+}
+
+/// Anybody can say `reverted`; the story says who did, and a statement that
+/// calls itself something else says nothing.
+#[test]
+fn a_reversal_is_told_with_who_tells_it() {
+    use crate::envelope::Binding;
+    let paid = || {
+        with(entry(0, "a", "executed"), |e| {
+            e.summary.effect_status = Some("confirmed".to_owned());
+        })
+    };
+    let undone = |issuer: &str, binding: Binding| {
+        with(entry(1, "o", ""), |e| {
+            e.profile = OUTCOME;
+            e.issuer = issuer.to_owned();
+            e.binding = Some(binding);
+            e.summary.record_id = None;
+            e.summary.effect_status = Some("reverted".to_owned());
+        })
+    };
+    let by_agent = Story::tell(vec![paid(), undone(AGENT, Binding::Pinned)]);
+    assert_eq!((by_agent.reverted_by(0), codes(&by_agent)), (Some(1), vec![]));
+    assert_eq!(by_agent.teller(1).unwrap().told_by(), format!("{AGENT} (pinned)"));
+    let stranger = undone("https://stranger.example", Binding::SelfCertified);
+    let by_other = Story::tell(vec![paid(), stranger.clone()]);
+    assert_eq!(codes(&by_other), [(1, "reverted_by_other")]);
+    let told = "https://stranger.example (self-certified) says so, who is not the agent of #0";
+    assert_eq!(by_other.oddities[0].detail, told);
+    let misdeclared = with(stranger, |e| e.is_bound = false);
+    let none = Story::tell(vec![paid(), misdeclared]);
+    assert_eq!((none.reverted_by(0), codes(&none)), (None, vec![(1, "outcome_misdeclared")]));
+    assert_eq!(none.outcomes[0].1, Correlation::Nothing);
 }

@@ -307,6 +307,51 @@ fn an_outcome_joins_its_action_by_subject() {
     assert_eq!(story["findings"][0]["code"], "reverted_again", "{story}");
 }
 
+/// A log that takes outcomes from anybody says who told each, and how they
+/// were known; what calls itself an action is joined to nothing.
+#[test]
+fn a_stranger_does_not_take_back_in_silence() {
+    let policy = "name = \"any\"\n[[allow]]\nprofile = [\"capsule\", \"capsule-outcome\"]\n";
+    let world = World::new(policy);
+    let effect = json!({"type": "send_payment", "status": "confirmed", "external_ref": "po-9"});
+    let paid =
+        world.register(&described("pay-9", accepted(Some("executed")), Some(effect)), response());
+    let tell = |kind: &str| {
+        let key = SigningKey::generate(Algorithm::Es256).unwrap();
+        let draft = Draft {
+            content_type: OUTCOME_CONTENT_TYPE,
+            issuer: "https://stranger.example",
+            subject: "urn:agent-action-capsule:acme:pay-9",
+            issued_at: Some(NOW),
+            payload: br#"{"status":"reverted","external_ref":"po-9"}"#,
+        };
+        let claims = [("capsule_statement_type", kind.to_owned())];
+        let (status, body) = world.post(&seal_with_claims(&draft, &claims, &key).unwrap());
+        assert_eq!(status, 201, "{}", String::from_utf8_lossy(&body));
+        world.story(&paid.capsule_id)
+    };
+    let codes = |story: &Value| -> Vec<String> {
+        let findings = story["findings"].as_array().unwrap();
+        findings.iter().map(|f| f["code"].as_str().unwrap().to_owned()).collect()
+    };
+    let story = tell("agent_action");
+    assert_eq!(story["outcomes"][0]["correlation"], "nothing", "{story}");
+    assert_eq!(story["chain"][0]["reverted_by"], Value::Null, "{story}");
+    assert_eq!(codes(&story), ["outcome_misdeclared"]);
+    let story = tell("outcome");
+    let whom = json!({"issuer": "https://stranger.example", "binding": "self-certified"});
+    assert_eq!(story["chain"][0]["reverted_says"], whom, "{story}");
+    assert_eq!((&story["outcomes"][1]["says"], &story["reversals"][0]["says"]), (&whom, &whom));
+    assert_eq!(codes(&story), ["outcome_misdeclared", "reverted_by_other"]);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_capstan"));
+    let url = format!("http://{}", world.server.address);
+    let output = command.args(["story", "pay-9", "--url", &url]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let said = "reverted by #5, says https://stranger.example (self-certified),";
+    let line = text.lines().find(|line| line.contains("reverted by")).unwrap_or_default();
+    assert!(line.contains(said) && line.contains("executed"), "{text}");
+}
+
 /// Payloads no producer makes: a finding or a 400, never a 5xx, never a word
 /// about a panic.
 #[test]

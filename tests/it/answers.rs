@@ -114,6 +114,7 @@ const LINES: &[&str] = &[
     "outbox status",
     "outbox flush --url URL",
     "pacr check payload.json",
+    "pacr compare payload.json payload.json",
     "pacr prov payload.json",
     "pca check payload.json --observations payload.json",
     "pca conformance",

@@ -243,6 +243,7 @@ fn help_fits_a_screen_and_every_verb_shows_an_example() {
         "outbox flush",
         "outbox status",
         "pacr check",
+        "pacr compare",
         "pacr prov",
         "pca check",
         "pca conformance",

@@ -170,8 +170,44 @@ fn sealed_checked_and_exported_by_the_command() {
     let out: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &out["verdict"]), (1, &json!("refused")));
     assert_eq!(out["findings"].as_array().unwrap().len(), 6);
+    compare(folder);
     assert_eq!(capstan(folder, "pacr prov wrong.json").0, 1);
     assert_eq!(capstan(folder, &format!("seal wrong.json {how} --output x.cose")).0, 1);
     yes("seal event.json --key agent.key --content-type text/plain --iss a --sub b -o text.cose");
     assert_eq!(capstan(folder, "pacr check text.cose").0, 2);
+}
+
+/// Estimates are compared by overlap; a record that is only flagged is ok.
+fn compare(folder: &Path) {
+    let record = |time: &str, energy: &str| {
+        format!(
+            r#"{{"id":"0190A1B2C3D4E5F60718293A4B5C6D7E","predecessors":[],
+            "landauer_cost":{{"point":3e-21,"lower":2.9e-21,"upper":3.1e-21}},
+            "resources":{{"energy":{energy},"time":{time},
+            "space":{{"point":512,"lower":512,"upper":512}}}},
+            "cognitive_split":{{"statistical_complexity":{{"point":2.5,"lower":2,"upper":3}},
+            "entropy_rate":{{"point":0.5,"lower":0.25,"upper":0.75}}}},"payload":"UEFDUgJvbg=="}}"#
+        )
+    };
+    let energy = r#"{"point":5e-19,"lower":4e-19,"upper":6e-19}"#;
+    let (short, long) =
+        (r#"{"point":2,"lower":1,"upper":3}"#, r#"{"point":4,"lower":3,"upper":5}"#);
+    std::fs::write(folder.join("a.json"), record(short, energy)).unwrap();
+    std::fs::write(folder.join("b.json"), record(long, energy)).unwrap();
+    let longest = long.replace(":3", ":3.5");
+    std::fs::write(folder.join("c.json"), record(&longest, energy)).unwrap();
+    let weak = energy.replace("e-19", "e-23");
+    std::fs::write(folder.join("flagged.json"), record(short, &weak)).unwrap();
+    let table = [("a.json b.json", 0, "overlaps"), ("a.json c.json", 1, "below")];
+    for (files, exit, time) in table.into_iter().chain([("c.json a.json", 1, "above")]) {
+        let (code, out) = capstan(folder, &format!("pacr compare {files} --json"));
+        let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((code, &answer["estimates"]["time"]), (exit, &time.into()), "{answer}");
+        assert_eq!(answer["ok"], exit == 0, "{answer}");
+        assert_eq!(answer["estimates"]["energy"], "overlaps", "{answer}");
+    }
+    let (code, out) = capstan(folder, "pacr check flagged.json --json");
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &answer["ok"]), (0, &true.into()), "{answer}");
+    assert_eq!(answer["verdict"], "flagged", "{answer}");
 }

@@ -30,7 +30,7 @@ pub use describe::{Error as DescriptionError, describe};
 pub use id::CausalId;
 pub use prov::{mark_cut, prov, prov_bytes};
 pub use tag::{Error as TagError, Kind, Tag};
-pub use tuple::{CognitiveSplit, Estimate, Resources, SixTuple};
+pub use tuple::{CognitiveSplit, Comparison, Estimate, Resources, SixTuple};
 
 use fields::Parts;
 

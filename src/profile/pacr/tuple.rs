@@ -28,12 +28,70 @@ impl Estimate {
     /// What an absent `info_gain` means.
     pub const ZERO: Self = Self { point: 0.0, lower: 0.0, upper: 0.0 };
 
+    /// How two intervals lie to each other. Estimates are compared by overlap,
+    /// never for equality.
+    pub fn compare(self, other: Self) -> Comparison {
+        if self.upper < other.lower {
+            Comparison::Below
+        } else if self.lower > other.upper {
+            Comparison::Above
+        } else {
+            Comparison::Overlaps
+        }
+    }
+
     fn to_json(self) -> Written {
         json!({ "lower": self.lower, "point": self.point, "upper": self.upper })
     }
 
     fn to_cbor(self) -> Value<'static> {
         Value::Array([self.point, self.lower, self.upper].map(Value::Float).into())
+    }
+}
+
+/// How one Estimate lies to another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Comparison {
+    /// All of it is above the other.
+    Above,
+    /// All of it is below the other.
+    Below,
+    /// They share a value: nothing tells them apart.
+    Overlaps,
+}
+
+impl Comparison {
+    /// Its name in reports and the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Above => "above",
+            Self::Below => "below",
+            Self::Overlaps => "overlaps",
+        }
+    }
+}
+
+impl SixTuple {
+    /// Every Estimate of this record against that of another.
+    pub fn compare(&self, other: &Self) -> [(&'static str, Comparison); 7] {
+        let estimates = |tuple: &Self| {
+            let (cost, split) = (tuple.resources, tuple.cognitive_split);
+            [
+                ("landauer_cost", tuple.landauer_cost),
+                ("energy", cost.energy),
+                ("time", cost.time),
+                ("space", cost.space),
+                ("statistical_complexity", split.statistical_complexity),
+                ("entropy_rate", split.entropy_rate),
+                ("info_gain", split.info_gain),
+            ]
+        };
+        let theirs = estimates(other).map(|(_, estimate)| estimate);
+        let mut theirs = theirs.into_iter();
+        estimates(self).map(|(name, own)| {
+            let other = theirs.next().unwrap_or(Estimate::ZERO);
+            (name, own.compare(other))
+        })
     }
 }
 
