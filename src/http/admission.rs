@@ -24,6 +24,7 @@ pub(super) struct Admission {
     limits: Limits,
     statements: AtomicUsize,
     bytes: AtomicUsize,
+    answers: AtomicUsize,
     pulse: Arc<Pulse>,
     turned_away: AtomicU64,
     said: Mutex<Option<Instant>>,
@@ -36,6 +37,9 @@ struct Limits {
     /// What requests may fill that hold more than `own_bytes`: not all of it,
     /// or few who send much would keep out many who send little.
     large_bytes: usize,
+    /// What large answers may fill of that: who takes them in slowly keeps
+    /// others from large answers, and nobody from registering.
+    answer_bytes: usize,
     own_bytes: usize,
     wait: Duration,
 }
@@ -46,6 +50,7 @@ impl Admission {
             statements: options.work_statements,
             bytes: options.work_bytes,
             large_bytes: options.work_bytes - options.work_bytes / 4,
+            answer_bytes: options.work_bytes / 8 * 3,
             own_bytes: options.statement_bytes,
             // A registration goes through the queue of the runtime a few
             // times: to be read, to be told of its commit. All of them and
@@ -56,6 +61,7 @@ impl Admission {
             limits,
             statements: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
+            answers: AtomicUsize::new(0),
             pulse: Arc::default(),
             turned_away: AtomicU64::new(0),
             said: Mutex::new(None),
@@ -80,7 +86,7 @@ impl Admission {
 
     /// What one request will hold: nothing yet.
     pub(super) fn place(self: &Arc<Self>) -> Place {
-        Place { of: self.clone(), statements: 0, bytes: 0 }
+        Place { of: self.clone(), statements: 0, bytes: 0, answer: 0 }
     }
 
     /// Bytes that are held for anybody.
@@ -113,6 +119,8 @@ pub(super) struct Place {
     of: Arc<Admission>,
     statements: usize,
     bytes: usize,
+    /// Of the bytes, those of a large answer.
+    answer: usize,
 }
 
 impl Place {
@@ -128,6 +136,20 @@ impl Place {
         }
         self.bytes += bytes;
         Ok(())
+    }
+
+    /// The answer is there, and has to be taken in.
+    pub(super) fn hold_answer(&mut self, bytes: usize) -> Result<(), Fault> {
+        let (order, limits) = (Ordering::Relaxed, &self.of.limits);
+        if bytes > limits.own_bytes {
+            let most = limits.answer_bytes;
+            let more = |now: usize| now.checked_add(bytes).filter(|held| *held <= most);
+            if self.of.answers.fetch_update(order, order, more).is_err() {
+                return Err(self.of.busy(self.of.in_work()));
+            }
+            self.answer += bytes;
+        }
+        self.hold(bytes)
     }
 
     /// The statements of the request are in work from now on. The last one
@@ -148,6 +170,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.of.statements.fetch_sub(self.statements, Ordering::Relaxed);
         self.of.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.of.answers.fetch_sub(self.answer, Ordering::Relaxed);
     }
 }
 
@@ -207,6 +230,22 @@ mod tests {
         assert_eq!(admission.held(), 950, "who was sent away holds nothing");
         drop((large, small));
         assert_eq!(admission.held(), 0);
+    }
+
+    #[test]
+    fn large_answers_leave_room_for_batches() {
+        let admission =
+            admission(|options| (options.statement_bytes, options.work_bytes) = (100, 1600));
+        let mut slow = admission.place();
+        slow.hold_answer(600).unwrap();
+        let mut other = admission.place();
+        assert!(matches!(other.hold_answer(101), Err(Fault::Busy { .. })), "three eighths");
+        other.hold_answer(100).unwrap();
+        admission.place().hold(500).unwrap();
+        drop(slow);
+        other.hold_answer(600).unwrap();
+        drop(other);
+        assert_eq!((admission.held(), admission.answers.load(Ordering::Relaxed)), (0, 0));
     }
 
     /// The runtime of this test has one thread, which is busy with the test:

@@ -59,7 +59,7 @@ pub(super) async fn admit(State(app): State<App>, mut request: Request, next: Ne
     };
     let mut response = next.run(request).await;
     let answer = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
-    if let Err(busy) = holding.place.hold(answer) {
+    if let Err(busy) = holding.place.hold_answer(answer) {
         return Problem::from(busy).into_response();
     }
     response.extensions_mut().insert(Arc::new(holding));

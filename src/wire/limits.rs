@@ -44,9 +44,10 @@ pub const WORK_STATEMENTS: usize = 2048;
 /// split, parsed, canonical): some 256 MiB.
 pub const WORK_BYTES: usize = 4 * BATCH_BYTES_MAX;
 
-/// The least it can be set to: a quarter is kept for requests of no more than
-/// one statement, and the largest batch must fit into the rest.
-pub const WORK_BYTES_MIN: usize = 2 * BATCH_BYTES_MAX;
+/// The least it can be set to. A quarter is kept for requests of no more than
+/// one statement, three eighths are the most that large answers may fill, and
+/// the largest batch must fit into the three eighths that are left: 18 MiB.
+pub const WORK_BYTES_MIN: usize = 3 * BATCH_BYTES_MAX;
 
 /// Receipts read from one Transparent Statement.
 pub const RECEIPTS_MAX: usize = 64;

@@ -12,6 +12,7 @@ bounded in count and time. Standard library only.
 
 import argparse
 import contextlib
+import http.client
 import json
 import os
 import resource
@@ -23,6 +24,8 @@ import threading
 import time
 from pathlib import Path
 
+import causes
+import http2
 import lib
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -35,6 +38,14 @@ DEAF, ASKED = 20, 500
 # Of the rate before, what must be there afterwards; a machine is never the
 # same twice, and less than a third is no recovery.
 RECOVERED = 1 / 3
+# How soon health answers, whatever else goes on.
+HEALTH_MS_MAX, UNANSWERED_MS = 100, 20_000
+# Causes that each record names, and readers who ask for all of them at once.
+CAUSES, READERS = 1000, 6
+# Streams of HTTP/2 that begin a statement and do not end it, and what the log
+# may hold for them: `work.bytes`, and half as much for what is around them.
+CONNECTIONS, STREAMS, BODY = 20, 200, 57_344
+HELD_MB_MAX = 64 * 1.5
 DEAR_POLICY = """
 name = "dear"
 
@@ -56,6 +67,8 @@ class Form:
         self.in_flight = 4000 if is_long else 600
         self.idle = 10_000 if is_long else 500
         self.slow = 100 if is_long else 20
+        self.records = 2000 if is_long else 300
+        self.reading = 20 if is_long else 5
         # The short form is for development builds, which take longer anyway.
         self.cost = 8000 if is_long else 4000
 
@@ -96,9 +109,12 @@ class Log:
             self.look()
 
     def look(self):
+        """The memory it has now."""
         with contextlib.suppress(OSError, IndexError):
             status = Path(f"/proc/{self.server.process.pid}/status").read_text()
-            self.highest_mb = max(self.highest_mb, int(status.split("VmRSS:")[1].split()[0]) / 1024)
+            now_mb = int(status.split("VmRSS:")[1].split()[0]) / 1024
+            self.highest_mb = max(self.highest_mb, now_mb)
+            return now_mb
 
     def hammer(self, mix, **options):
         """What the hammer tells; the first broken promise ends everything."""
@@ -158,7 +174,7 @@ def overload(log, form, say):
     first, *others = sorted(os.sched_getaffinity(0))
     with contextlib.ExitStack() as stack:
         with cores({first}):
-            stack.enter_context(log.serving())
+            stack.enter_context(log.serving(limits__requests_per_address=100_000))
         stack.enter_context(cores(set(others)))
         before = steady(log, form.steady)
         say("sustained on one core, 64 in flight", f"{before:.0f}/s")
@@ -321,7 +337,119 @@ def huge_header(log, _, say):
             raise lib.Broken("it was taken")
 
 
-TRIALS = [overload, too_often, idle, half_open, slow, large, huge_header]
+class Health:
+    """Asks whether the log lives, 20 times a second, and how long that takes."""
+
+    def __init__(self, log):
+        self.log, self.took, self.over = log, [], threading.Event()
+        self.thread = threading.Thread(target=self.ask)
+
+    def ask(self):
+        while not self.over.wait(0.05):
+            start, status = time.monotonic(), None
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                status = self.log.server.request("GET", "/health/live")[0]
+            self.took.append((time.monotonic() - start) * 1000)
+            if status != 200:
+                # It did not answer, and not to answer is as bad as to answer late.
+                self.took[-1] = max(self.took[-1], UNANSWERED_MS)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+    def told(self):
+        took = sorted(self.took)
+        return f"health p50 {took[len(took) // 2]:.0f} ms, worst {took[-1]:.0f} ms of {len(took)}"
+
+
+def walks(log, form, say):
+    """Many read the lineage of a record with more causes than anybody can walk."""
+    with log.serving():
+        for first in range(0, form.records, 200):
+            numbers = range(first, min(first + 200, form.records))
+            batch = b"".join(causes.statement(number, CAUSES) for number in numbers)
+            connection = http.client.HTTPConnection(*log.place, timeout=300)
+            connection.request("POST", "/entries/batch", batch, {"content-type": "application/cbor-seq"})
+            answer = connection.getresponse().read()
+            # Each answer is a pair that begins with its status: 201, or 202 if it took long.
+            if answer.count(b"\x82\x18\xc9") + answer.count(b"\x82\x18\xca") < len(numbers):
+                raise lib.Broken(f"records were not taken: {answer[:200]!r}")
+            connection.close()
+        with Health(log) as before:
+            time.sleep(2)
+        path = f"/api/v1/lineages/{causes.name(form.records - 1)}/prov"
+        log.highest_mb, statuses, sizes, until = 0, [], [], time.monotonic() + form.reading
+        (ran, waited), rested_mb = log.shares(), log.look()
+
+        def read():
+            while time.monotonic() < until:
+                status, body = "no answer", b""
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    status, body = log.server.request("GET", path, timeout=120)
+                statuses.append(status)
+                sizes.append(len(body))
+                if status != 200:
+                    time.sleep(0.2)
+
+        readers = [threading.Thread(target=read) for _ in range(READERS)]
+        with Health(log) as during:
+            for reader in readers:
+                reader.start()
+            for reader in readers:
+                reader.join()
+        counts = ", ".join(f"{statuses.count(status)} x {status}" for status in sorted(set(statuses), key=str))
+        say(
+            f"{READERS} readers of PROV over {form.records} records with {CAUSES} causes each",
+            f"{counts}, answers of up to {max(sizes) / 1e6:.1f} MB; {during.told()} (at rest: {before.told()});"
+            f" {log.highest_mb - rested_mb:.0f} MB more than at rest",
+        )
+        if set(statuses) - {200, 503} or 200 not in statuses:
+            raise lib.Broken(f"not answered: {counts}")
+        ran, waited = (now - then for now, then in zip(log.shares(), (ran, waited)))
+        if max(during.took) <= HEALTH_MS_MAX:
+            return
+        is_silent = max(during.took) >= UNANSWERED_MS
+        if not is_silent and (max(before.took) > HEALTH_MS_MAX or waited > 2 * ran):
+            print("note: others use this machine, health is slow at rest or the log lacks cores: no verdict on times", flush=True)
+            return
+        raise lib.Broken(f"health took {max(during.took):.0f} ms")
+
+
+def streams(log, form, say):
+    """Thousands of streams of HTTP/2 with a statement that does not end."""
+    with log.serving():
+        rested_mb, held = log.look(), []
+        log.highest_mb = rested_mb
+        opened = poured = 0
+        for _ in range(CONNECTIONS):
+            one = http2.Connection(log.place)
+            held.append(one)
+            for number in range(min(STREAMS, one.max_streams)):
+                stream = one.post(number, BODY + 1)
+                opened += 1
+                poured += one.pour(stream, BODY, 0.2)
+        time.sleep(0.5)
+        log.look()
+        held_mb = log.highest_mb - rested_mb
+        answered = sum(len(one.answered) for one in held)
+        with Health(log) as health:
+            time.sleep(1)
+        for one in held:
+            one.close()
+        say(
+            f"{CONNECTIONS} x {STREAMS} streams of {BODY // 1024} KiB that do not end",
+            f"{opened} opened, {answered} sent away, {poured / 2**20:.0f} MiB poured, {held_mb:.0f} MiB held; {health.told()}",
+        )
+        if held_mb > HELD_MB_MAX:
+            raise lib.Broken(f"{held_mb:.0f} MiB are held, {HELD_MB_MAX:.0f} are the limit")
+
+
+TRIALS = [overload, too_often, idle, half_open, slow, large, huge_header, walks, streams]
 
 
 def main():
@@ -336,11 +464,12 @@ def main():
     work = Path(tempfile.mkdtemp(prefix="capstan-overload-"))
     form, failures = Form(options.long), []
     (work / "dear.toml").write_text(DEAR_POLICY.replace("COST", str(form.cost)))
-    logs = Log(work, "log", ROOT / "policy/all-records.toml"), Log(work, "dear", work / "dear.toml")
+    usual, dear = Log(work, "log", ROOT / "policy/all-records.toml"), Log(work, "dear", work / "dear.toml")
+    logs = {overload: dear, walks: Log(work, "open", ROOT / "policy/open.toml")}
     for trial in TRIALS:
         if options.only not in (None, trial.__name__):
             continue
-        log = logs[trial is overload]
+        log = logs.get(trial, usual)
         log.highest_mb = 0
         try:
             trial(log, form, lambda *cells: print(f"| {' | '.join(cells)} | {log.highest_mb:.0f} MB |", flush=True))
