@@ -7,7 +7,8 @@ use anyhow::Context as _;
 
 use super::files::Delivery;
 use super::output::{Out, chain};
-use super::{Answer, Stop, files};
+use super::target::Target;
+use super::{Answer, Stop, files, names};
 use crate::envelope::{Draft, SignedStatement, StatementId, seal, seal_with_claims};
 use crate::key::SigningKey;
 use crate::profile::capsule::{Action, Attachments, CONTENT_TYPE, OUTCOME_CONTENT_TYPE};
@@ -38,7 +39,7 @@ pub(super) struct Args {
 
 /// What is sealed, and how. Without a content type or a profile the file
 /// describes an action and becomes an Agent Action Capsule.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct What {
     /// Description of an action, or any payload; `-` reads standard input
     #[arg(value_name = "FILE")]
@@ -64,7 +65,7 @@ pub(super) struct What {
     /// Evidence of a constraint, as JSON; only its digest is published
     #[arg(long, value_name = "ID=FILE", conflicts_with = "content_type")]
     evidence: Vec<String>,
-    /// Capsule id of the open item that this action closes
+    /// Open item that this closes: capsule id, or any name the log knows
     #[arg(long, value_name = "ID", conflicts_with = "content_type")]
     supersedes: Option<String>,
     /// Seal an outcome of an earlier action, named by its subject
@@ -96,8 +97,8 @@ enum Spelling {
     Cbor,
 }
 
-pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let bytes = args.what.seal()?;
+pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+    let bytes = args.what.resolved(&Target::default(), out).await?.seal()?;
     // No log would take what this refuses, so the sender hears it here.
     let statement = SignedStatement::parse(bytes.clone())?;
     let id = StatementId::of(&statement).to_string();
@@ -123,6 +124,12 @@ fn flags(statement: &SignedStatement) -> Vec<Printable> {
 }
 
 impl What {
+    /// The same with the capsule id that `--supersedes` means.
+    pub(super) async fn resolved(&self, target: &Target, out: &Out) -> anyhow::Result<Self> {
+        let supersedes = names::superseded(self.supersedes.as_deref(), target, out).await?;
+        Ok(Self { supersedes, ..self.clone() })
+    }
+
     /// The Signed Statement.
     pub(super) fn seal(&self) -> anyhow::Result<Vec<u8>> {
         self.seal_payload(&self.payload()?, None)
