@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::client::Client;
 use super::output::Out;
+use super::target::{Ca, Target};
 use super::{Answer, Stop, files, program, tiles};
 use crate::checkpoint::{Checkpoint, SignedCheckpoint, VerifierKey};
 use crate::log::{Frontier, TreeSize};
@@ -19,8 +20,10 @@ use crate::wire::text;
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan audit http://127.0.0.1:8787 --state log.audit")]
 pub(super) struct Args {
-    /// Address of the log
-    url: String,
+    /// Address of the log [default: $CAPSTAN_URL, then client.url]
+    url: Option<String>,
+    #[command(flatten)]
+    ca: Ca,
     /// What the log showed before [default: under ~/.local/state/capstan]
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
@@ -52,7 +55,7 @@ struct Audited {
 }
 
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let client = Client::new(&args.url, None)?;
+    let client = Target::at(args.url.as_deref(), &args.ca).client(None)?;
     let trust = files::trust(args.trust.as_deref())?;
     let path = args.state.clone().map_or_else(|| default_state(&client), Ok)?;
     let before = remembered(&path)?;
@@ -61,7 +64,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let first_key = before.as_ref().map(|before| before.key.as_str());
     let (key, key_from) = key_of(&client, &trust, (&signed, first_key)).await?;
     let now = verified(&signed, (&key, key_from)).map_err(|stop| {
-        stop.next(format!("`{} trust add {}` shows both keys", program(), args.url))
+        stop.next(format!("`{} trust add {}` shows both keys", program(), client.base()))
     })?;
     let old = before.as_ref().map(|state| older(state, &key)).transpose()?;
     let frontier = compare(&client, &now, (old.as_ref(), before.as_ref(), &note), out).await?;

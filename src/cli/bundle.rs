@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use super::files::Delivery;
 use super::output::Out;
 use super::search::{Source, fetch};
-use super::{Answer, files};
+use super::{Answer, files, names};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan bundle ID --url http://127.0.0.1:8787 -o action.bundle; \
                   capstan verify action.bundle")]
 pub(super) struct Args {
-    /// Statement: its 64 hex digits, or 1.<leaf index>
+    /// Statement id or its first 8 digits, 6, capsule id or action id
     id: String,
     #[command(flatten)]
     source: Source,
@@ -21,7 +21,8 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let path = ["api", "v1", "bundles", &args.id];
+    let id = names::statement(&args.source, &args.id).await?;
+    let path = ["api", "v1", "bundles", &id];
     let bytes = fetch(&args.source, &path, (&[], "application/cbor")).await?;
     let output = args.output.as_deref();
     let object = serde_json::Map::new();

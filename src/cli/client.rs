@@ -4,12 +4,14 @@
 //! follows no redirect by itself, and shows its token to nobody but the log
 //! it was given for.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use reqwest::{Method, Url};
 
-use super::{Answer, Stop};
+use super::output::chain;
+use super::{Answer, Stop, files};
 use crate::key::PublicKey;
 use crate::wire::cbor::Value;
 
@@ -41,13 +43,18 @@ pub(super) struct Reply {
 }
 
 impl Client {
-    pub(super) fn new(url: &str, token: Option<&str>) -> anyhow::Result<Self> {
+    /// `ca` names the certificates to believe, in place of the system's.
+    pub(super) fn new(url: &str, token: Option<&str>, ca: Option<&Path>) -> anyhow::Result<Self> {
         let with_slash = format!("{}/", url.trim_end_matches('/'));
         let base = Url::parse(&with_slash).with_context(|| format!("{url} is not an address"))?;
         if !matches!(base.scheme(), "http" | "https") {
             return Err(Stop::failed("usage", format!("{url} is not an http address")).into());
         }
-        let http = reqwest::Client::builder()
+        let mut http = reqwest::Client::builder();
+        if let Some(path) = ca {
+            http = http.tls_certs_only(certificates(path)?);
+        }
+        let http = http
             .user_agent(concat!("capstan/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(Duration::from_secs(10))
@@ -111,6 +118,7 @@ impl Client {
             request = request.header("content-type", content_type).body(body.to_vec());
         }
         let sent = request.send().await.map_err(reqwest::Error::without_url);
+        let sent = sent.map_err(|error| not_believed(&url, error.into()));
         let mut response = sent.with_context(unreachable)?;
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
         let (location, retry) = (header("location"), header("retry-after"));
@@ -201,6 +209,44 @@ impl Reply {
         let text = |name: &str| json.as_ref()?.get(name)?.as_str();
         text("title").map(|title| joined(title, text("detail")))
     }
+}
+
+fn certificates(path: &Path) -> anyhow::Result<Vec<reqwest::Certificate>> {
+    let found = reqwest::Certificate::from_pem_bundle(&files::read(path)?);
+    let found = found.with_context(|| format!("{}", path.display()))?;
+    if found.is_empty() {
+        let what = format!("{} holds no certificate in PEM", path.display());
+        return Err(Stop::failed("usage", what).into());
+    }
+    Ok(found)
+}
+
+/// Says what to do about a certificate that nobody we believe has signed.
+fn not_believed(url: &Url, error: anyhow::Error) -> anyhow::Error {
+    let text = chain(&error);
+    let Some((_, why)) = text.split_once("invalid peer certificate: ") else { return error };
+    let host = url.host_str().unwrap_or_default();
+    let (what, next) = match why {
+        "UnknownIssuer" | "BadSignature" => (
+            "it is self-signed, or its CA is not one this system believes",
+            "get the certificate of the CA, or the self-signed one, from the operator and give it \
+             with --ca FILE (or CAPSTAN_CA)",
+        ),
+        why if why.contains("CaUsedAsEndEntity") => (
+            "it is marked as one of a CA, which signs others and serves nobody",
+            "the operator makes one with basicConstraints CA:FALSE, or has a CA sign one",
+        ),
+        why if why.contains("not valid for name") || why.contains("NotValidForName") => (
+            "it is for another name",
+            "use the name in the certificate in --url, or the operator adds this one to it",
+        ),
+        why if why.starts_with("certificate expired") || why.starts_with("Expired") => {
+            ("it has expired", "the operator renews it and sends the log SIGHUP")
+        }
+        _ => ("it cannot be used", "the operator looks at its certificate"),
+    };
+    let what = format!("the TLS certificate of {host} is not believed: {what} ({why})");
+    Stop::failed("tls-not-believed", what).next(next).into()
 }
 
 fn joined(title: &str, detail: Option<&str>) -> String {

@@ -10,6 +10,7 @@ use super::output::Out;
 use super::{Answer, broken_store, init, program, serve};
 use crate::config::{Config, LogLevel};
 use crate::gate::Gate;
+use crate::http::HttpOptions;
 use crate::key::{Algorithm, SigningKey};
 use crate::metrics::Metrics;
 use crate::service::{self, Options, Service};
@@ -56,7 +57,8 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     out.note("DEV \u{2014} receipts from this log prove nothing");
     let (listener, address) = serve::listen(&config).await?;
     out.note(next_steps(&format!("http://{address}")));
-    serve::run_until(service, &config, (listener, out), stop).await?;
+    let http = HttpOptions::from_config(&config)?;
+    serve::run_until(service, (&config, http), (listener, out), stop).await?;
     Ok(Answer::Yes)
 }
 

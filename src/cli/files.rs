@@ -154,8 +154,13 @@ pub(super) fn trust_path(flag: Option<&Path>) -> Option<(PathBuf, bool)> {
     if let Some(path) = named {
         return Some((path, true));
     }
+    Some((user_directory()?.join("trust.toml"), false))
+}
+
+/// Where a user's own files are.
+pub(super) fn user_directory() -> Option<PathBuf> {
     let config = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")))?;
-    Some((config.join("capstan").join("trust.toml"), false))
+    Some(config.join("capstan"))
 }
 
 /// Whom the user believes. Without a trust file: nobody. A file whose anchors

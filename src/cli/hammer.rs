@@ -33,8 +33,8 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
-use super::client::Client;
 use super::output::{Live, Out};
+use super::target::Ca;
 use super::{Answer, Stop, files};
 use crate::wire::printable::{Printable, printable};
 use broken::Broken;
@@ -89,7 +89,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         out.answer(&json!({ "ok": true, "code": "ok" }), "")?;
         return Ok(Answer::Yes);
     };
-    let client = Client::new(url, args.token.as_deref())?;
+    let client = Ca::default().client(url, args.token.as_deref())?;
     plan::own(client.base(), args.i_own_this_server).await?;
     let plan = args.plan();
     let sources = sources(&plan, Arc::new(signers))?;

@@ -3,16 +3,18 @@
 use reqwest::Method;
 use serde::Serialize;
 
-use super::client::Client;
 use super::output::{Out, chain};
+use super::target::{self, Ca};
 use super::{Answer, Stop};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan health --url http://127.0.0.1:8787")]
 pub(super) struct Args {
-    /// Address of the log [default: the port of $CAPSTAN_LISTEN, or 8787, on this machine]
+    /// Address of the log [default: $CAPSTAN_URL, then the port of $CAPSTAN_LISTEN, or 8787, on this machine]
     #[arg(long)]
     url: Option<String>,
+    #[command(flatten)]
+    ca: Ca,
 }
 
 #[derive(Serialize)]
@@ -23,8 +25,8 @@ struct Well {
 }
 
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let url = args.url.clone().unwrap_or_else(on_this_machine);
-    let client = Client::new(&url, None)?;
+    let url = args.url.clone().or_else(target::from_environment).unwrap_or_else(on_this_machine);
+    let client = args.ca.client(&url, None)?;
     let asked = client.once((Method::GET, client.url("health")?), "application/json", None).await;
     // A log that cannot be reached may be well, or somewhere else.
     let reply = asked.map_err(|error| Stop::failed("unreachable", chain(&error)))?;

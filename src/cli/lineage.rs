@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::Answer;
 use super::output::Out;
 use super::search::{Source, ask};
+use super::{Answer, names};
 use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan lineage 0190A1B2C3D4E5F60718293A4B5C6D7E \
                   --url http://127.0.0.1:8787")]
 pub(super) struct Args {
-    /// The identity of a causal record
+    /// A causal record: its identity, statement id or its first 8 digits, or 6
     id: String,
     /// Say how the record is ordered with this one instead
     #[arg(long, value_name = "ID", conflicts_with = "prov")]
@@ -27,15 +27,20 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let mut path = vec!["api", "v1", "lineages", args.id.as_str()];
-    path.extend(args.to.iter().flat_map(|other| ["to", other.as_str()]));
+    let id = names::causal(&args.source, &args.id).await?;
+    let to = match &args.to {
+        Some(other) => Some(names::causal(&args.source, other).await?),
+        None => None,
+    };
+    let mut path = vec!["api", "v1", "lineages", id.as_str()];
+    path.extend(to.iter().flat_map(|other| ["to", other.as_str()]));
     path.extend(args.prov.then_some("prov"));
     let pairs: Vec<_> = args.cursor.iter().map(|cursor| ("cursor", cursor.as_str())).collect();
     let found = ask(&args.source, &path, &pairs).await?;
-    match (&args.to, args.prov) {
+    match (&to, args.prov) {
         (_, true) => out.document(&found)?,
-        (Some(other), _) => out.answer(&found, order(&args.id, other, &found))?,
-        (None, false) => out.answer(&found, ancestors(&args.id, &found))?,
+        (Some(other), _) => out.answer(&found, order(&id, other, &found))?,
+        (None, false) => out.answer(&found, ancestors(&id, &found))?,
     }
     let is_whole = ["limit", "missing"].iter().all(|name| {
         let said = found.get(*name).filter(|said| !said.is_null());

@@ -18,6 +18,7 @@ mod inspect;
 mod key;
 mod keygen;
 mod lineage;
+mod names;
 mod outbox;
 mod output;
 mod packaging;
@@ -38,6 +39,7 @@ mod serve;
 mod settings;
 mod stop;
 mod succession;
+mod target;
 mod tiles;
 mod trace;
 mod trust;
@@ -201,7 +203,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Reindex(args) => reindex::run(&args, out),
         Verb::Restore(args) => on_network(restore::restore(&args, out)),
         Verb::Resume(args) => on_network(restore::resume(&args, out)),
-        Verb::Seal(args) => seal::run(&args, out),
+        Verb::Seal(args) => on_network(seal::run(&args, out)),
         Verb::Serve(args) => on_network(serve::run(&args, out)),
         Verb::Story(args) => on_network(search::story(&args, out)),
         Verb::Trace(verb) => trace::run(&verb, out),

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::output::{Out, chain};
 use super::registrar::{Registrar, Unsent};
+use super::target::{Ca, Target};
 use super::{Answer, Stop, seal};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::attach;
@@ -34,14 +35,14 @@ Example: capstan record action.json --key agent.key --url https://log.example
 
 Exit codes: 0 recorded, 1 refused, 2 nothing was sealed, 3 it waits in the outbox.";
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(after_help = RECORD_HELP)]
 pub(super) struct RecordArgs {
     #[command(flatten)]
     what: seal::What,
-    /// Address of the log
+    /// Address of the log [default: $CAPSTAN_URL, then client.url]
     #[arg(long)]
-    url: String,
+    url: Option<String>,
     /// Your name for this action: the same one again is the same record
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -50,7 +51,7 @@ pub(super) struct RecordArgs {
 }
 
 /// Where statements wait, and whom to believe.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct Place {
     /// Directory of the outbox [default: $CAPSTAN_OUTBOX, then ~/.local/state/capstan/outbox]
     #[arg(long, value_name = "DIR")]
@@ -61,6 +62,8 @@ pub(super) struct Place {
     /// Bearer token of the log
     #[arg(long, env = "CAPSTAN_TOKEN", hide_env_values = true)]
     token: Option<String>,
+    #[command(flatten)]
+    ca: Ca,
 }
 
 #[derive(clap::Subcommand)]
@@ -138,6 +141,10 @@ pub(super) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Result<Answe
     if let Some(kind) = &args.what.example {
         return seal::example(kind, out);
     }
+    let target = Target::at(args.url.as_deref(), &args.place.ca);
+    let url = target.url()?;
+    let what = args.what.resolved(&target, out).await?;
+    let args = &RecordArgs { what, url: Some(url.clone()), ..args.clone() };
     let outbox = Outbox::open(args.place.outbox.as_deref())?;
     let Entered { id, first } = enter(args, &outbox)?;
     if let Some(first) = &first {
@@ -147,14 +154,8 @@ pub(super) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Result<Answe
             first
         ));
     }
-    let outcome = match Registrar::new(
-        &args.url,
-        args.place.token.as_deref(),
-        args.place.trust.as_deref(),
-        *out,
-    )
-    .await
-    {
+    let client = args.place.ca.client(&url, args.place.token.as_deref())?;
+    let outcome = match Registrar::new(client, args.place.trust.as_deref(), *out).await {
         Ok(registrar) => send_patiently(&outbox, &registrar, &id).await?,
         Err(error) => Outcome::Waiting(error),
     };
@@ -216,7 +217,7 @@ fn enter(args: &RecordArgs, outbox: &Outbox) -> anyhow::Result<Entered> {
     let names = Earlier { first: first.clone().unwrap_or_else(|| id.clone()), last: id.clone() };
     outbox.remember_earlier(&description, &names)?;
     let item =
-        Item { url: Some(args.url.clone()), queued_at: Some(now().to_string()), ..Item::default() };
+        Item { url: args.url.clone(), queued_at: Some(now().to_string()), ..Item::default() };
     outbox.keep(&id, statement.bytes(), &item)?;
     Ok(Entered { id, first })
 }
@@ -365,7 +366,8 @@ async fn flush(url: Option<&str>, place: &Place, out: &Out) -> anyhow::Result<An
     let mut logs = Logs { place, out, known: BTreeMap::new() };
     let mut report = Report::default();
     for id in ids {
-        let url = url.map(str::to_owned).or_else(|| outbox.item(&id).url);
+        let default = || Target::at(None, &place.ca).url().ok();
+        let url = url.map(str::to_owned).or_else(|| outbox.item(&id).url).or_else(default);
         let outcome = match (outbox.claim(&id)?, url) {
             // Another process sends it, or has sent it.
             (Claimed::Busy | Claimed::Gone, _) => Outcome::Elsewhere,
@@ -416,7 +418,8 @@ impl Logs<'_> {
     async fn at(&mut self, url: &str) -> anyhow::Result<&Registrar> {
         if !self.known.contains_key(url) {
             let (token, trust) = (self.place.token.as_deref(), self.place.trust.as_deref());
-            let asked = Registrar::new(url, token, trust, *self.out).await;
+            let client = self.place.ca.client(url, token)?;
+            let asked = Registrar::new(client, trust, *self.out).await;
             self.known.insert(url.to_owned(), asked.map_err(|error| chain(&error)));
         }
         match self.known.get(url) {

@@ -7,7 +7,9 @@ use reqwest::Method;
 use super::client::Client;
 use super::files::Delivery;
 use super::output::Out;
-use super::{Answer, Stop, files, wait};
+use super::search::Source;
+use super::target::Target;
+use super::{Answer, Stop, files, names, wait};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::{Proofs, Receipt};
 use crate::verify::{Memo, inclusion};
@@ -16,7 +18,7 @@ use crate::verify::{Memo, inclusion};
 #[command(after_help = "Example: capstan prove --from 100 --to 200 --url http://127.0.0.1:8787 \
                   --output growth.cose")]
 pub(super) struct Args {
-    /// Statement to get a receipt for: its 64 hex digits
+    /// Statement to get a receipt for: id or its first 8 digits, 6, capsule id or action id
     #[arg(value_name = "ID", required_unless_present = "from", conflicts_with = "from")]
     id: Option<String>,
     /// Size of the older tree
@@ -25,18 +27,20 @@ pub(super) struct Args {
     /// Size of the newer tree
     #[arg(long, value_name = "SIZE", requires = "from")]
     to: Option<u64>,
-    /// Address of the log
-    #[arg(long)]
-    url: String,
+    #[command(flatten)]
+    target: Target,
     /// File for the receipt instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let client = Client::new(&args.url, None)?;
+    let client = args.target.client(None)?;
     let receipt = match (&args.id, args.from, args.to) {
-        (Some(id), ..) => included(&client, id, out).await?,
+        (Some(name), ..) => {
+            let id = names::statement(&Source::of(&args.target), name).await?;
+            included(&client, &id, out).await?
+        }
         (None, Some(from), Some(to)) => grown(&client, from, to).await?,
         _ => return Err(Stop::failed("usage", "give ID, or --from and --to").into()),
     };

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::output::{Out, chain};
 use super::registrar::{Receipted, Registrar, Unsent};
+use super::target::Target;
 use super::{Answer, Stop, files};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::attach;
@@ -24,9 +25,8 @@ pub(super) struct Args {
     /// Signed Statements; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Address of the log
-    #[arg(long)]
-    url: String,
+    #[command(flatten)]
+    target: Target,
     /// File for the Transparent Statement, or a directory when there are many
     #[arg(long, short, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
@@ -63,7 +63,8 @@ struct All {
 }
 
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
-    let registrar = Registrar::new(&args.url, args.token.as_deref(), args.trust.as_deref(), *out);
+    let registrar =
+        Registrar::new(args.target.client(args.token.as_deref())?, args.trust.as_deref(), *out);
     let registrar = Arc::new(registrar.await?);
     if let [file] = args.files.as_slice() {
         let path = args.output.clone().unwrap_or_else(|| beside(file));

@@ -48,14 +48,12 @@ pub(super) enum Unsent {
 impl Registrar {
     /// Asks the log for its keys; a log that answers is one to send to.
     pub(super) async fn new(
-        url: &str,
-        token: Option<&str>,
+        client: Client,
         trust: Option<&Path>,
         out: Out,
     ) -> anyhow::Result<Self> {
         let trust_file = files::trust_path(trust).map(|(path, _)| path);
         let trust = RwLock::new(files::trust(trust)?);
-        let client = Client::new(url, token)?;
         let offered = client.keys().await?;
         let following = tokio::sync::Mutex::new(());
         Ok(Self { client, trust, trust_file, offered, following, out })

@@ -7,21 +7,25 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::output::Out;
-use super::{Answer, Stop, broken_store};
+use super::target::{Ca, Target};
+use super::{Answer, broken_store};
 use crate::service::{self, Differs, ReplayOptions, Replayed};
 use crate::wire::printable::printable;
 use crate::wire::text::grouped;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan replay --url http://127.0.0.1:8787")]
-#[group(id = "source", required = true, multiple = false, args = ["data", "url"])]
+#[group(id = "source", multiple = false, args = ["data", "url"])]
 pub(super) struct Args {
     /// Data directory of a log that is not running
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Address of a log; everything it shows must be what its checkpoint covers
+    /// [default: $CAPSTAN_URL, then client.url]
     #[arg(long)]
     url: Option<String>,
+    #[command(flatten)]
+    ca: Ca,
     /// Whom to believe about the checkpoint [default: as for `verify`, then the log itself]
     #[arg(long, value_name = "FILE", conflicts_with = "data")]
     trust: Option<PathBuf>,
@@ -29,10 +33,12 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let options = ReplayOptions { first_only: true, ..ReplayOptions::default() };
-    let replayed = match (&args.url, &args.data) {
-        (Some(url), _) => remote::replay((url, args.trust.as_deref()), options, out).await?,
-        (None, Some(data)) => local(data, options, out)?,
-        (None, None) => return Err(Stop::failed("usage", "--url or --data is missing").into()),
+    let replayed = match &args.data {
+        Some(data) => local(data, options, out)?,
+        None => {
+            let client = Target::at(args.url.as_deref(), &args.ca).client(None)?;
+            remote::replay((&client, args.trust.as_deref()), options, out).await?
+        }
     };
     report(&replayed, out)
 }

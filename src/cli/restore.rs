@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::output::Out;
 use super::settings::{self, Given};
+use super::target::Ca;
 use super::{Answer, Stop, broken_store, files, program};
 use crate::profile::{Compared, Source};
 use crate::service::{self, Note, Proof, RestoreOptions, Resumed};
@@ -19,6 +20,8 @@ use crate::wire::text::grouped;
 /// What shows that nothing newer exists.
 #[derive(clap::Args)]
 struct ProofArgs {
+    #[command(flatten)]
+    ca: Ca,
     /// Whoever serves a checkpoint of this log: a mirror, a witness, the log itself at rest
     #[arg(long, value_name = "URL")]
     peer: Vec<String>,
@@ -67,7 +70,7 @@ impl ProofArgs {
         let word = self.i_am_the_only_writer.as_deref().map(head).transpose()?;
         let mut notes = Vec::new();
         for url in &self.peer {
-            let client = Client::new(url, None)?;
+            let client = self.ca.client(url, None)?;
             notes.push(Note {
                 source: Source::Peer,
                 text: client.fetch_text("checkpoint").await?,

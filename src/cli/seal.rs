@@ -8,7 +8,8 @@ use clap::builder::PossibleValue;
 
 use super::files::Delivery;
 use super::output::{Out, chain};
-use super::{Answer, Stop, files};
+use super::target::Target;
+use super::{Answer, Stop, files, names};
 use crate::envelope::{Draft, SignedStatement, StatementId, seal, seal_with_claims};
 use crate::key::SigningKey;
 use crate::profile::capsule::{
@@ -42,7 +43,7 @@ pub(super) struct Args {
 
 /// What is sealed, and how. Without a content type or a profile the file
 /// describes an action and becomes an Agent Action Capsule.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct What {
     /// Description of an action, or any payload; `-` reads standard input
     #[arg(value_name = "FILE", required_unless_present = "example")]
@@ -73,7 +74,7 @@ pub(super) struct What {
     /// Evidence of a constraint, as JSON; only its digest is published
     #[arg(long, value_name = "ID=FILE", conflicts_with = "content_type")]
     evidence: Vec<String>,
-    /// Capsule id of the open item that this action closes
+    /// Open item that this closes: capsule id, or any name the log knows
     #[arg(long, value_name = "ID", conflicts_with = "content_type")]
     supersedes: Option<String>,
     /// Seal an outcome of an earlier action, named by its subject
@@ -107,11 +108,11 @@ enum Spelling {
     Cbor,
 }
 
-pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     if let Some(kind) = &args.what.example {
         return example(kind, out);
     }
-    let bytes = args.what.seal()?;
+    let bytes = args.what.resolved(&Target::default(), out).await?.seal()?;
     // No log would take what this refuses, so the sender hears it here.
     let statement = SignedStatement::parse(bytes.clone())?;
     let id = StatementId::of(&statement).to_string();
@@ -159,6 +160,12 @@ fn flags(statement: &SignedStatement) -> Vec<Printable> {
 }
 
 impl What {
+    /// The same with the capsule id that `--supersedes` means.
+    pub(super) async fn resolved(&self, target: &Target, out: &Out) -> anyhow::Result<Self> {
+        let supersedes = names::superseded(self.supersedes.as_deref(), target, out).await?;
+        Ok(Self { supersedes, ..self.clone() })
+    }
+
     /// The Signed Statement.
     pub(super) fn seal(&self) -> anyhow::Result<Vec<u8>> {
         self.seal_payload(&self.payload()?, None)

@@ -16,7 +16,8 @@ use tower::ServiceExt as _;
 use super::client::{Client, Reply};
 use super::output::Out;
 use super::settings::{self, Given};
-use super::{Answer, broken_store};
+use super::target::Target;
+use super::{Answer, Stop, broken_store, names};
 use crate::http::{self, HttpOptions};
 use crate::metrics::Metrics;
 use crate::service::{self, Options};
@@ -34,14 +35,19 @@ fn limits() -> RangedI64ValueParser<u32> {
 
 /// Which log to ask.
 #[derive(clap::Args)]
-#[group(required = true, multiple = false)]
 pub(super) struct Source {
-    /// Address of the log
-    #[arg(long)]
-    url: Option<String>,
+    #[command(flatten)]
+    target: Target,
     /// Data directory of a log that is not running
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
     data: Option<PathBuf>,
+}
+
+impl Source {
+    /// A log behind an address.
+    pub(super) fn of(target: &Target) -> Self {
+        Self { target: target.clone(), data: None }
+    }
 }
 
 #[derive(clap::Args)]
@@ -92,7 +98,7 @@ pub(super) struct FindArgs {
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan story order-17 --url http://127.0.0.1:8787")]
 pub(super) struct StoryArgs {
-    /// A record id, a statement id, an action id or a session
+    /// Statement id or its first 8 digits, 6, capsule id, action id or session
     id: String,
     #[command(flatten)]
     source: Source,
@@ -139,8 +145,11 @@ pub(super) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<Answer> {
 }
 
 pub(super) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result<Answer> {
-    let story = ask(&args.source, &["api", "v1", "stories", &args.id], &[]).await?;
+    let name = names::story(&args.source, &args.id).await?;
+    let story = ask(&args.source, &["api", "v1", "stories", &name], &[]).await?;
     out.answer(&story, story_text(&story))?;
+    let open = story.get("chain").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    say_how_to_close(open.iter().filter(|record| string(record, "state") == "open"), out);
     note(&story, out);
     Ok(Answer::Yes)
 }
@@ -150,7 +159,25 @@ pub(super) async fn open_items(args: &OpenArgs, out: &Out) -> anyhow::Result<Ans
     let operator = args.operator.iter().map(|operator| ("operator", operator.as_str()));
     let pairs: Vec<_> = operator.chain([("limit", limit.as_str())]).collect();
     let page = ask(&args.source, &["api", "v1", "open-items"], &pairs).await?;
-    show(&page, out)
+    let answer = show(&page, out)?;
+    let open = page.get("statements").and_then(Value::as_array);
+    say_how_to_close(open.into_iter().flatten(), out);
+    Ok(answer)
+}
+
+/// What the next command needs: `--supersedes` takes the number.
+fn say_how_to_close<'a>(mut open: impl Iterator<Item = &'a Value>, out: &Out) {
+    let Some(index) = open.next().and_then(|entry| entry.get("index")?.as_u64()) else { return };
+    out.note(printable!(
+        "next\n  {} record ACTION.json --key KEY --supersedes {}",
+        super::program(),
+        index
+    ));
+}
+
+/// Whether a log said that there is nothing, or knows no such path.
+pub(super) fn fetch_error_is_not_found(stop: &Stop) -> bool {
+    stop.code == "not-found"
 }
 
 /// One question, whoever answers it.
@@ -169,8 +196,10 @@ pub(super) async fn fetch(
     path: &[&str],
     (pairs, accept): (&[(&str, &str)], &str),
 ) -> anyhow::Result<Vec<u8>> {
-    let base = source.url.as_deref().unwrap_or("http://127.0.0.1");
-    let client = Client::new(base, None)?;
+    let client = match source.data {
+        Some(_) => Client::new("http://127.0.0.1", None, None)?,
+        None => source.target.client(None)?,
+    };
     let mut url = client.base().clone();
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.pop_if_empty().extend(path);

@@ -15,7 +15,7 @@ use super::output::{LogWriter, Out};
 use super::settings::{self, Given};
 use super::{Answer, Stop, broken_store};
 use crate::config::{Config, LogFormat};
-use crate::http::{self, HttpOptions};
+use crate::http::{self, HttpOptions, Tls};
 use crate::metrics::Metrics;
 use crate::service::{self, Options, Service};
 use crate::wire::printable::printable;
@@ -51,10 +51,11 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let options = Options { read_only: args.read_only, ..Options::from_config(&config) };
     let opened = service::open(&data, options, Metrics::new(env!("CARGO_PKG_VERSION")));
     let service = opened.map_err(|e| broken_store(e, &data))?;
-    tokio::spawn(reload_on_hangup(service.clone())?);
+    let http = HttpOptions::from_config(&config)?;
+    tokio::spawn(reload_on_hangup(service.clone(), http.tls.clone())?);
     let stop = stop_signal()?;
     let (listener, _) = listen(&config).await?;
-    run_until(service, &config, (listener, out), stop).await?;
+    run_until(service, (&config, http), (listener, out), stop).await?;
     tracing::info!("stopped");
     Ok(Answer::Yes)
 }
@@ -89,11 +90,10 @@ pub(super) async fn listen(config: &Config) -> anyhow::Result<(TcpListener, Sock
 /// and published before this returns.
 pub(super) async fn run_until(
     service: Arc<Service>,
-    config: &Config,
+    (config, options): (&Config, HttpOptions),
     (listener, out): (TcpListener, &Out),
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
-    let options = HttpOptions::from_config(config)?;
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", listener.local_addr()?);
     out.answer(
@@ -128,10 +128,19 @@ pub(super) fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 
 
 fn reload_on_hangup(
     service: Arc<Service>,
+    tls: Option<Arc<Tls>>,
 ) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     let mut hangup = signal(SignalKind::hangup())?;
     Ok(async move {
         while hangup.recv().await.is_some() {
+            match tls.as_ref().map(|tls| tls.reload()) {
+                None | Some(Ok(false)) => {}
+                Some(Ok(true)) => tracing::info!("reloaded the TLS certificate"),
+                Some(Err(error)) => {
+                    let why = super::output::chain(&error.into());
+                    tracing::error!("the TLS certificate stays the old one: {why}");
+                }
+            }
             match service.reload().await {
                 Ok(changed) if changed.is_empty() => tracing::info!("reload: nothing changed"),
                 Ok(changed) => tracing::info!(changed = changed.join(" and "), "reloaded"),

@@ -7,7 +7,8 @@ use crate::config::{Config, LoadFrom, Loaded};
 use crate::wire::printable::{Printable, printable};
 
 /// Variables with our prefix that belong to other verbs.
-const NOT_SETTINGS: [&str; 3] = ["CAPSTAN_TRUST", "CAPSTAN_TOKEN", "CAPSTAN_OUTBOX"];
+const NOT_SETTINGS: [&str; 5] =
+    ["CAPSTAN_TRUST", "CAPSTAN_TOKEN", "CAPSTAN_OUTBOX", "CAPSTAN_URL", "CAPSTAN_CA"];
 
 /// Settings that cannot be used.
 pub(super) const WRONG: &str = "config";
@@ -41,6 +42,13 @@ pub(super) fn load(given: &Given<'_>) -> anyhow::Result<Loaded> {
         mistakes.0.iter().for_each(|mistake| lines.line(printable!("  {}", mistake)));
         Stop::failed(WRONG, "the settings are wrong").details(lines).into()
     })
+}
+
+/// The settings of the user who runs a client verb: `$CAPSTAN_CONFIG`, or the
+/// file in the user's own directory.
+pub(super) fn of_the_user() -> Option<PathBuf> {
+    let own = || Some(files::user_directory()?.join("capstan.toml"));
+    files::variable("CAPSTAN_CONFIG").or_else(own)
 }
 
 fn config_path(given: &Given<'_>) -> Option<PathBuf> {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::client::Client;
 use super::output::Out;
+use super::target::{Ca, Target};
 use super::{Answer, Stop, files, succession, trust_upgrade};
 use crate::checkpoint::VerifierKey;
 use crate::envelope::SignedStatement;
@@ -49,8 +50,10 @@ Comments and everything else in the file stay. Exit code 1: some anchor still ha
 
 #[derive(clap::Args)]
 pub(super) struct AddArgs {
-    /// Address of the log
-    url: String,
+    /// Address of the log [default: $CAPSTAN_URL, then client.url]
+    url: Option<String>,
+    #[command(flatten)]
+    ca: Ca,
     /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
@@ -113,7 +116,7 @@ pub(super) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Answer> {
     let nowhere = || Stop::failed("usage", "--trust is missing, and there is no home directory");
     let (path, _) = files::trust_path(args.trust.as_deref()).ok_or_else(nowhere)?;
     let known = if path.exists() { files::trust(Some(&path))? } else { TrustAnchors::default() };
-    let client = Client::new(&args.url, None)?;
+    let client = Target::at(args.url.as_deref(), &args.ca).client(None)?;
     let log = fetch(&client).await?;
     let shown = LogShown::of(&log);
     let active = shown.keys.first().map(String::as_str).unwrap_or_default();

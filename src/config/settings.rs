@@ -235,6 +235,13 @@ settings! {
         /// Whether /metrics answers without the bearer token.
         public: bool = true;
     }
+    /// The log that the other verbs talk to, in the settings of a user.
+    client: Client {
+        /// Address of the log.
+        url: Option<Url> = None;
+        /// PEM file with the certificates to believe for its TLS, and no others.
+        ca: Option<PathBuf> = None;
+    }
     /// What happens on the way down.
     shutdown: Shutdown {
         /// Seconds that open requests get to finish.

@@ -27,6 +27,7 @@ mod serve;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,7 @@ use reads::Reads;
 pub use error::Error;
 pub use openapi::document as openapi_document;
 pub use serve::serve;
+pub use tls::Tls;
 
 /// What of the settings the HTTP side needs.
 #[derive(Clone)]
@@ -97,7 +99,7 @@ pub struct HttpOptions {
     /// How long connections may take to finish at the end.
     pub grace: Duration,
     /// TLS, when a certificate was given.
-    pub tls: Option<Arc<rustls::ServerConfig>>,
+    pub tls: Option<Arc<Tls>>,
 }
 
 /// So many each second, and so many at once.
@@ -128,7 +130,7 @@ impl HttpOptions {
         let seconds = Duration::from_secs;
         let (rate, reads) = (&config.rate, &config.reads);
         let tls = match (&config.tls.certificate, &config.tls.key) {
-            (Some(certificate), Some(key)) => Some(serve::tls(certificate, key)?),
+            (Some(certificate), Some(key)) => Some(Arc::new(Tls::open(certificate, key)?)),
             _ => None,
         };
         Ok(Self {

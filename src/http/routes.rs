@@ -248,6 +248,7 @@ pub(super) const ROUTES: &[Route] = &[
     },
     search_routes::STATEMENTS,
     search_routes::STATEMENT,
+    search_routes::NAMES,
     search_routes::STORY,
     search_routes::LINEAGE,
     search_routes::ORDER,

@@ -90,6 +90,27 @@ pub(super) const STATEMENT: Route = Route {
     handler: || get(statements::one),
 };
 
+const ANY_NAME: Parameter = Parameter {
+    name: "name",
+    place: "path",
+    required: true,
+    pattern: None,
+    about: "A statement id or its first 8 digits, `#6`, `6`, a capsule, action, decision, session or subject",
+};
+
+pub(super) const NAMES: Route = Route {
+    method: "get",
+    path: "/api/v1/names/{name}",
+    id: "names",
+    summary: "The statements that a name can mean, in the order of the log",
+    parameters: &[ANY_NAME],
+    takes: NOTHING,
+    answers: &[(200, JSON, "None, one, or those to choose from")],
+    problems: &[400, 429, 503],
+    demand: Demand::Walk,
+    handler: || get(statements::names),
+};
+
 pub(super) const STORY: Route = Route {
     method: "get",
     path: "/api/v1/stories/{id}",

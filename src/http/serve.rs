@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +11,6 @@ use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
-use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -39,7 +36,7 @@ pub async fn serve(
     let room = Arc::new(Semaphore::new(options.connections));
     let graceful = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
-    let tls = options.tls.clone().map(tokio_rustls::TlsAcceptor::from);
+    let tls = options.tls.as_ref().map(|tls| tokio_rustls::TlsAcceptor::from(tls.config()));
     loop {
         // At the limit new connections wait in the kernel's backlog.
         let permit = tokio::select! {
@@ -127,21 +124,4 @@ async fn connection<S>(
             tracing::debug!(%peer, "a client does not take its answer");
         }
     }
-}
-
-/// A TLS configuration from PEM files.
-pub(super) fn tls(certificate: &Path, key: &Path) -> Result<Arc<rustls::ServerConfig>, Error> {
-    let wrong = |path: &Path, detail: String| Error::Certificate { path: path.to_owned(), detail };
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(certificate)
-        .map_err(|e| wrong(certificate, e.to_string()))?
-        .collect();
-    let chain = chain.map_err(|e| wrong(certificate, e.to_string()))?;
-    let key_der = PrivateKeyDer::from_pem_file(key).map_err(|e| wrong(key, e.to_string()))?;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, key_der)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
 }

@@ -13,8 +13,8 @@ use super::problem::Problem;
 use crate::service::{Fault, Reader};
 use crate::store::{self, Field};
 use crate::wire::budget::Spent;
-use crate::wire::text;
 use crate::wire::time::UnixSeconds;
+use crate::wire::{printable, text};
 
 /// Statements on one page, unless the client says otherwise, and at most.
 const LIMIT: usize = 50;
@@ -45,6 +45,17 @@ pub(super) async fn one(
     none(&pairs)?;
     let entry = locate(&app, &name)?.ok_or_else(|| unknown(&name))?;
     walk(app, client, move |reader| json(&reader.show(entry.index)?)).await
+}
+
+/// `GET /api/v1/names/{name}`
+pub(super) async fn names(
+    State(app): State<App>,
+    Extension(client): Extension<Client>,
+    Path(name): Path<String>,
+    Query(pairs): Query<Pairs>,
+) -> Result<Response, Problem> {
+    none(&pairs)?;
+    walk(app, client, move |reader| json(&reader.names(&name)?)).await
 }
 
 /// `GET /api/v1/stories/{id}`
@@ -141,7 +152,8 @@ async fn walk<T: Send + 'static>(
 
 /// An answer, written where it was made: large ones take a while.
 fn json(value: &Value) -> Result<Response, Fault> {
-    Ok(([(CONTENT_TYPE, "application/json")], value.to_string()).into_response())
+    let text = printable::json(&value.to_string());
+    Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 fn found(value: Option<Value>) -> Result<Option<Response>, Fault> {

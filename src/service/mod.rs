@@ -21,6 +21,7 @@ mod hold;
 mod ledger;
 mod line;
 mod lineage;
+mod names;
 mod open;
 mod proof;
 mod publish;

@@ -179,6 +179,16 @@ impl Reader<'_> {
         }
     }
 
+    /// Statements whose ids begin with these hex digits, at most so many.
+    pub(super) fn ids_from(
+        &mut self,
+        hex: &str,
+        limit: usize,
+    ) -> Result<Vec<(StatementId, LeafIndex)>, Halt> {
+        self.budget.edges(limit)?;
+        Ok(self.service.store.ids_from(hex, limit)?)
+    }
+
     /// The statement at an index.
     pub(super) fn logged(&mut self, index: LeafIndex) -> Result<Logged, Halt> {
         self.budget.node()?;

@@ -23,6 +23,7 @@ use crate::log::{LeafIndex, TileId};
 use crate::profile::Control;
 use crate::profile::cra::trace::Head;
 use crate::wire::cbor::Value;
+use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
 /// Journals are replayed at start: 64 MiB take well under a second.
@@ -88,6 +89,21 @@ impl Engine {
     pub(super) fn find(&self, id: &StatementId) -> Result<Option<LeafIndex>, Error> {
         let found = self.ids.get(id.entry().as_bytes())?;
         found.map(|bytes| read_index(&bytes).ok_or(Error::IdDamaged { id: *id })).transpose()
+    }
+
+    /// Ids that begin with these bytes, and where they stand.
+    pub(super) fn ids_from(
+        &self,
+        bytes: &[u8],
+        limit: usize,
+    ) -> Result<Vec<(StatementId, LeafIndex)>, Error> {
+        let mut found = Vec::new();
+        for row in self.ids.prefix(bytes).take(limit) {
+            let (key, value) = row.into_inner()?;
+            let Some(id) = Digest::from_slice(&key).map(StatementId::from_digest) else { continue };
+            found.push((id, read_index(&value).ok_or(Error::IdDamaged { id })?));
+        }
+        Ok(found)
     }
 
     pub(super) fn statement(&self, index: LeafIndex) -> Result<Option<Vec<u8>>, Error> {

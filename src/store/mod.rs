@@ -24,6 +24,7 @@ use crate::profile::Control;
 use crate::receipt::Head;
 use crate::wire::cbor::{self, Value};
 use crate::wire::digest::Digest;
+use crate::wire::text;
 use crate::wire::time::UnixSeconds;
 
 pub use audit::IndexAudit;
@@ -170,6 +171,20 @@ impl Store {
     /// Where a statement stands, if it was logged.
     pub fn find(&self, id: &StatementId) -> Result<Option<LeafIndex>, Error> {
         self.engine.find(id)
+    }
+
+    /// Statements whose ids begin with these hex digits, at most so many.
+    pub fn ids_from(
+        &self,
+        hex: &str,
+        limit: usize,
+    ) -> Result<Vec<(StatementId, LeafIndex)>, Error> {
+        let whole = hex.len() - hex.len() % 2;
+        let bytes = hex.get(..whole).and_then(text::from_hex).unwrap_or_default();
+        // Half a byte more leaves one in sixteen.
+        let found = self.engine.ids_from(&bytes, limit.saturating_mul(16))?;
+        let fits = |(id, _): &(StatementId, LeafIndex)| id.to_string().starts_with(hex);
+        Ok(found.into_iter().filter(fits).take(limit).collect())
     }
 
     /// The statement at an index.

@@ -326,6 +326,10 @@ fn looks_like_nothing(c: char) -> bool {
 /// A serialised JSON document in which no string can steer a screen: what
 /// must not be shown is spelt `\u…`, which is the same string to a machine.
 pub fn json(document: &str) -> String {
+    // Nearly every document is plain, and some are large.
+    if document.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+        return document.to_owned();
+    }
     // Outside of strings JSON has nothing but ASCII; line breaks between
     // members are no part of a string, and those inside are spelt already.
     let pieces = document.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {

@@ -86,6 +86,9 @@ mod cli;
 /// One object, one exit code, and words for nothing.
 mod answers;
 
+/// One way to name a thing, in every verb.
+mod names;
+
 /// Text from outside on every screen and in every log.
 mod hostile;
 

@@ -32,19 +32,18 @@ const PAGE: u64 = 200;
 
 /// Decides every entry that the log's checkpoint covers again.
 pub(super) async fn replay(
-    (url, trust): (&str, Option<&Path>),
+    (client, trust): (&Client, Option<&Path>),
     options: ReplayOptions,
     out: &Out,
 ) -> anyhow::Result<Replayed> {
-    let client = Client::new(url, None)?;
     let signed = SignedCheckpoint::parse(&client.fetch_text("checkpoint").await?)?;
     let trust = files::trust(trust)?;
-    let (key, key_from) = audit::key_of(&client, &trust, (&signed, None)).await?;
+    let (key, key_from) = audit::key_of(client, &trust, (&signed, None)).await?;
     let checkpoint = audit::verified(&signed, (&key, key_from))?;
     let nothing = TreeSize::new(0);
-    let whole = tiles::grow(&client, Frontier::empty(), (nothing, checkpoint.size), out).await?.0;
+    let whole = tiles::grow(client, Frontier::empty(), (nothing, checkpoint.size), out).await?.0;
     compare(&whole, &checkpoint)?;
-    walk(&client, &checkpoint, options, out).await
+    walk(client, &checkpoint, options, out).await
 }
 
 async fn walk(
