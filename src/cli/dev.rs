@@ -75,14 +75,15 @@ async fn register_samples(service: Arc<Service>) -> anyhow::Result<()> {
 fn next_steps(url: &str) -> Printable {
     printable!(
         "In another terminal:\n\
-         \x20 {0} keygen --output agent.key\n\
-         \x20 echo '{{\"action\":\"refund\",\"order\":\"7781\"}}' > action.json\n\
-         \x20 {0} seal action.json --key agent.key --content-type application/json \
-         --iss https://agents.example --sub order-7781 --output action.cose\n\
-         \x20 {0} register action.cose --url {1}\n\
-         \x20 {0} trust add {1} --trust trust.toml --yes\n\
+         \x20 export CAPSTAN_URL={1}\n\
+         \x20 {0} keygen -o agent.key\n\
+         \x20 {0} seal --example executed > action.json\n\
+         \x20 {0} seal action.json --key agent.key -o action.cose\n\
+         \x20 {0} register action.cose\n\
+         \x20 {0} trust add $CAPSTAN_URL --trust trust.toml --yes\n\
          \x20 {0} trust issuer https://agents.example agent.key.pub --trust trust.toml\n\
-         \x20 {0} verify action.transparent.cose --trust trust.toml --allow-dev",
+         \x20 {0} verify action.transparent.cose --trust trust.toml --allow-dev\n\
+         \x20 {0} story order-7781",
         program(),
         url
     )

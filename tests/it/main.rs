@@ -5,7 +5,7 @@
 // The test runner keeps what a test prints.
 #![allow(clippy::disallowed_macros)]
 
-/// The source itself: order of modules, purity, lengths, untested codes.
+/// The source itself: order of modules, purity, untested codes.
 mod tidy;
 
 /// What others have published, read and verified by us.
@@ -43,6 +43,9 @@ mod api_v1;
 
 /// The verbs that find things again, on a log that rests.
 mod search;
+
+/// The walk-through of the README, as it is printed.
+mod readme;
 
 /// HTTPS without a proxy in front.
 mod tls;
