@@ -169,7 +169,51 @@ fn bundles_of_an_old_log_are_never_a_no() {
         let line = format!("verify bundles/{name}.bundle --trust verifier.toml");
         let (exit, object) = desk.capstan(&line);
         assert!(matches!(exit, Some(0 | 3)), "{name}: {object}");
+        let admitted = object["checks"].as_array().unwrap().iter();
+        let admitted = admitted.filter(|check| check["check"] == "admitted").collect::<Vec<_>>();
+        assert_ne!(admitted[0]["ok"], json!(false), "{name}: {object}");
+        let warned = object["warnings"].to_string().contains("today's would not");
+        assert_eq!(warned, WARNED.contains(&name.as_str()), "{name}: {object}");
+        // The statement alone, without what shows why it was admitted.
+        fs::write(desk.at().join("one.cose"), bundled(&name)).unwrap();
+        let (exit, object) = desk.capstan("verify one.cose --trust verifier.toml");
+        assert!(matches!(exit, Some(0 | 3)), "{name}: {object}");
     }
+}
+
+/// Entries that a bundle shows to be admitted by nothing but version 1. It
+/// does not show the twin, nor certificates that are outside the statement.
+const WARNED: &[&str] = &[
+    "rego-forged-iss",
+    "condition-forged-iss",
+    "self-certified-did-web",
+    "self-certified-did-x509",
+    "self-certified-spiffe",
+    "self-certified-log",
+    "self-certified-empty",
+    "self-certified-did-key",
+    "unscoped-anchor",
+    "session-squatted",
+];
+
+/// Whoever reads a logged statement is told the registered claim, whatever
+/// a claim labelled by text says.
+#[test]
+fn forged_claims_are_nowhere_taken_for_registered_ones() {
+    let desk = Desk::new();
+    for (index, name) in [(3, "rego-forged-iss"), (4, "condition-forged-iss")] {
+        fs::write(desk.at().join("one.cose"), bundled(name)).unwrap();
+        let (_, shown) = desk.capstan("inspect one.cose");
+        assert_eq!(shown["issuer"], "https://mallory.example", "{shown}");
+        let (_, verified) = desk.capstan("verify one.cose --trust verifier.toml");
+        assert!(!verified.to_string().contains("bank.example"), "{verified}");
+        let (_, found) = desk.capstan("find --data log https://mallory.example");
+        let found = found["statements"].as_array().unwrap();
+        let found = found.iter().find(|one| one["index"] == index).unwrap();
+        assert_eq!(found["issuer"], "https://mallory.example", "{found}");
+    }
+    let (_, found) = desk.capstan("find --data log https://bank.example");
+    assert_eq!(found["statements"].as_array().map(Vec::len), Some(0), "{found}");
 }
 
 /// The Transparent Statement in a bundle.
