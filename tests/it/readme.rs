@@ -38,7 +38,8 @@ fn masked(line: &str, directory: &str) -> String {
         let shortened = word.split_once('…').is_some_and(|(a, b)| a.len() == 8 && b.len() == 4);
         shortened || (word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit()))
     };
-    let is_time = |word: &str| word.len() >= 20 && word.get(4..5) == Some("-") && word.contains('Z');
+    let is_time =
+        |word: &str| word.len() >= 20 && word.get(4..5) == Some("-") && word.contains('Z');
     let mask = |word: &str| {
         if is_digest(word) {
             "DIGEST".to_owned()
