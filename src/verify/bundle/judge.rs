@@ -30,7 +30,9 @@ pub(in crate::verify) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> R
     let mut report = statement::envelope_report(&subject, attached(&subject), evidence);
     report.artefact = "bundle";
     let subject = Leaf::new(subject, evidence);
-    let before = subject.index();
+    let own = subject.control();
+    // The first rules of a log come with themselves.
+    let before = subject.index().filter(|_| own.is_none());
     let part = |name, bytes: &[u8], control| Part { name, control, before }.judge(bytes, evidence);
     let policy = part("policy", &bundle.policy, Some(Control::Policy));
     let trust = part("trust", &bundle.trust, Some(Control::Trust));
@@ -40,8 +42,9 @@ pub(in crate::verify) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> R
     capsule::add(&mut report, &subject.statement, evidence.payload, &logged);
     record::add(&mut report, &subject.statement, evidence.payload);
     let earlier: Vec<_> = chain.iter().filter_map(Judged::statement).collect();
-    let admitted = match (policy.statement(), trust.statement()) {
-        (Some(policy), Some(trust)) => Admission {
+    let admitted = match (own, policy.statement(), trust.statement()) {
+        (Some(control), _, _) => subject.governs(control, evidence),
+        (None, Some(policy), Some(trust)) => Admission {
             subject: &subject.statement,
             bundle: &bundle,
             policy,
@@ -93,6 +96,25 @@ impl Leaf {
             statement::logged(receipt, &statement.canonical(), evidence, &mut Vec::new()).1
         });
         Self { statement, receipt, shown }
+    }
+
+    /// What it governs, if it is a statement of its log about itself.
+    fn control(&self) -> Option<Control> {
+        let header = self.statement.header();
+        let Some(ContentType::Media(kind)) = &header.content_type else { return None };
+        let is_own = self.log().is_some() && header.claims.issuer.as_deref() == self.log();
+        Control::from_content_type(kind).filter(|_| is_own)
+    }
+
+    /// No policy decides about the log's own statements; its key does.
+    fn governs(&self, control: Control, evidence: &Evidence<'_>) -> Check {
+        let Some(receipt) = &self.receipt else {
+            return Check::not_checked("admitted", "it has no receipt");
+        };
+        match is_control(&self.statement, control, receipt, evidence) {
+            Ok(()) => Check::yes("admitted", "the log says so of itself".to_owned()),
+            Err((code, detail)) => Check::no("admitted", code, detail),
+        }
     }
 
     /// The log its receipt names.

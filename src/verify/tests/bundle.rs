@@ -275,6 +275,28 @@ fn a_resolved_key_is_not_believed() {
     assert_eq!(named(&report, "admitted").code, "certificates-outside");
 }
 
+/// The first rules of a log come with themselves, and nobody's policy decides
+/// about them; a stranger's are not the log's.
+#[test]
+fn rules_of_a_log_come_with_themselves() {
+    let agent = ed25519();
+    let log = Plan::new(LOG, &pinned(&agent, "")).build(&agent);
+    let trust = log.believed_by(TrustAnchors::default());
+    for index in [0, 1] {
+        let bundle =
+            Bundle { statement: log.transparent(index), chain: Vec::new(), ..log.bundle() };
+        assert_eq!(answer(&bundle.encode(), &trust), (Outcome::Yes, "ok"), "{index}");
+    }
+    let mut forged = Plan::new(LOG, "").build(&agent);
+    let text = Control::Policy.content_type();
+    let sketch = Sketch::new(&agent).claim(1, LOG).with(3, text).payload(POLICY.as_bytes());
+    forged.statements[3] = sketch.sign(&agent);
+    let forged = forged.forked(0..4);
+    let trust = forged.believed_by(agent_trust(&agent));
+    let report = verify(&forged.bundle().encode(), &evidence(&trust));
+    assert_eq!(named(&report, "admitted").outcome, Outcome::No, "{report:?}");
+}
+
 #[test]
 fn what_is_asked_for_is_asked_of_a_bundle_too() {
     let agent = ed25519();
