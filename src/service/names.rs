@@ -47,7 +47,7 @@ impl Readings {
         Self {
             index: number(name),
             prefix: names_an_id.then(|| head.to_owned()),
-            suffix: tail.to_owned(),
+            suffix: if names_an_id { tail.to_owned() } else { String::new() },
             is_value: true,
         }
     }
