@@ -6,11 +6,11 @@ RUN apt-get update \
 WORKDIR /src
 # What comes along is listed in .dockerignore.
 COPY . .
-RUN cargo build --release --locked --bin capstan
+RUN cargo build --profile dist --features rego --locked --bin capstan
 
 # The binary needs the C library and nothing else.
 FROM debian:stable-slim
-COPY --from=build /src/target/release/capstan /usr/local/bin/capstan
+COPY --from=build /src/target/dist/capstan /usr/local/bin/capstan
 COPY policy /usr/share/capstan/policy
 # `capstan serve` keeps its state in /data/log and its guard beside that, in
 # /data/log.guard, so both are on the volume and the guard outlives a restore

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts the instructions of a registration and holds them to a budget.
 
-    cargo bench --profile dev --bench registration --no-run
+    cargo bench --profile dev --features rego --bench registration --no-run
     bench/instructions.py            counts, and compares with bench/instructions.budget
     bench/instructions.py --record   writes the budget
 
@@ -27,7 +27,7 @@ ROOM = 1.25
 
 def bench():
     """The bench as the development profile builds it."""
-    command = ["cargo", "bench", "--profile", "dev", "--bench", "registration", "--no-run", "--message-format", "json"]
+    command = ["cargo", "bench", "--profile", "dev", "--features", "rego", "--bench", "registration", "--no-run", "--message-format", "json"]
     built = subprocess.run(command, cwd=HERE.parent, check=True, capture_output=True, text=True)
     found = [loads(line).get("executable") for line in built.stdout.splitlines() if '"registration"' in line]
     return next(path for path in found if path)

@@ -285,7 +285,7 @@ def peers(only):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--capstan", default=str(HERE.parent / "target/release/capstan"), help="the program, built for release")
+    parser.add_argument("--capstan", default=str(HERE.parent / "target/dist/capstan"), help="the program, built with --profile dist")
     parser.add_argument("--seconds", type=int, default=8, help="for each rate measured")
     parser.add_argument("--growth", type=int, default=100_000, help="entries to grow to")
     parser.add_argument("--growth-seconds", type=int, default=120, help="at most this long for each peer")

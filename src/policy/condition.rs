@@ -33,7 +33,6 @@ pub(super) enum Shape {
     /// Patterns for codes of findings, none of which may match.
     NoFinding,
     /// A Rego module.
-    #[cfg(feature = "rego")]
     Rego,
 }
 
@@ -48,7 +47,6 @@ pub(super) struct Kind {
 macro_rules! table {
     ($($key:literal $shape:expr, $saw:expr;)+) => {
         pub(super) const KINDS: &[Kind] = &[$(Kind { key: $key, shape: $shape, saw: $saw }),+,
-            #[cfg(feature = "rego")]
             Kind { key: "rego", shape: Shape::Rego, saw: |_| None }];
     };
 }

@@ -94,7 +94,6 @@ fn rule(table: &At<'_>, list: &str, nth: usize) -> Result<Rule, Error> {
         return Err(Error::EmptyRule { rule: name });
     }
     // A module that fails must not be a rule that does not hold.
-    #[cfg(feature = "rego")]
     if list == "refuse" && table.get("rego").is_some() {
         return Err(table.wrong("rego", "in an [[allow]] rule; its `errors` refuse"));
     }
@@ -113,16 +112,23 @@ fn want(table: &At<'_>, kind: &'static Kind) -> Result<Option<Want>, Error> {
         Shape::Number => table.number(key)?.map(Want::AtMost),
         Shape::AtMost(order) => up_to(table, key, order)?,
         Shape::Claims => claims(table, key)?,
-        #[cfg(feature = "rego")]
         Shape::Rego => match table.text(key)? {
             None => None,
-            Some(module) => {
-                let line = table.line(key);
-                let program = Program::compile(&module);
-                Some(Want::Rego(Box::new(program.map_err(|detail| Error::Rego { line, detail })?)))
-            }
+            Some(module) => Some(rego(&module, table.line(key))?),
         },
     })
+}
+
+#[cfg(feature = "rego")]
+fn rego(module: &str, line: usize) -> Result<Want, Error> {
+    let program = Program::compile(module).map_err(|detail| Error::Rego { line, detail })?;
+    Ok(Want::Rego(Box::new(program)))
+}
+
+#[cfg(not(feature = "rego"))]
+fn rego(_: &str, line: usize) -> Result<Want, Error> {
+    let detail = "this build cannot run Rego; build with `--features rego`".to_owned();
+    Err(Error::Rego { line, detail })
 }
 
 /// A pattern that no finding can ever match forbids nothing: a slip.
