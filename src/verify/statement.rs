@@ -215,6 +215,17 @@ pub(super) fn logged(
             (check, Some(Shown { included, time }))
         }
         Err(Error::LogUnknown) => (unknown_log("logged", &log), None),
-        Err(e) => (Check::no("logged", e.code(), e.to_string()), None),
+        Err(e) => {
+            let mut detail = e.to_string();
+            let kid = receipt.envelope().header().kid.as_deref().unwrap_or_default();
+            if keys.iter().all(|key| key.id().as_bytes() != kid) {
+                detail += &format!(
+                    "; it names another key than those you believe for {log}: if the log has \
+                     changed its key, `capstan trust add URL` or `capstan trust follow FILE` \
+                     follows the succession"
+                );
+            }
+            (Check::no("logged", e.code(), detail), None)
+        }
     }
 }

@@ -179,6 +179,8 @@ fn a_transparent_statement() {
     assert_eq!(answer(&transparent, &scene.pins()), (Outcome::CannotTell, "log-unknown"));
     let other = scene.pins().with_log(trusted(LOG, &es256()));
     assert_eq!(answer(&transparent, &other), (Outcome::No, "head-signature"));
+    let logged = verify(&transparent, &evidence(&other)).checks.last().unwrap().detail.clone();
+    assert!(logged.contains("capstan trust follow"), "a key that was never believed: {logged}");
     let renamed = scene.pins().with_log(trusted("https://other.example", &scene.log.key));
     assert_eq!(answer(&transparent, &renamed), (Outcome::CannotTell, "log-unknown"));
     let any = scene.pins().with_log(trusted(ANY_LOG, &scene.log.key));
