@@ -43,8 +43,10 @@ fn same_place(one: &str, other: &str) -> bool {
     bare(one) == bare(other)
 }
 
-/// Names of the IANA registry of CWT claims, with their numbers, as of January
-/// 2026. Names registered later belong into another version of the rules.
+/// Names of registered CWT claims with their numbers, from RFC 8392, 8747,
+/// 9200, 9246 and 9711 and the registrations beside them. A name that is
+/// missing here is an ordinary text claim: it is never read as a number. More
+/// names belong into another version of the rules.
 const REGISTERED: &[(&str, i64)] = &[
     ("globalplatform_component", -261),
     ("hcert", -260),

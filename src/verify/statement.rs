@@ -59,6 +59,14 @@ pub(super) fn envelope_report(
     let issuer = signed.as_ref().ok().cloned();
     let mut checks = vec![match signed {
         Ok(issuer) => Check::yes("signed", describe(&issuer, evidence)),
+        // A receipt may be younger than the registration it proves.
+        Err(envelope::Error::Chain(e @ x509::Error::Expired { .. })) if registered_at.is_some() => {
+            let detail = format!(
+                "{e}; the receipt was issued after that, and does not show whether the \
+                 registration was earlier: an older receipt does"
+            );
+            Check::cannot_tell("signed", e.code(), detail)
+        }
         Err(e) => not_signed(e),
     }];
     checks.extend(tied(statement, issuer.as_ref(), evidence, &mut warnings));

@@ -164,6 +164,19 @@ fn a_chain_to_an_anchor_nobody_has_named() {
     let with_log = trust.clone().with_log(trusted(LOG, &log.key));
     let later = Evidence { trust: &with_log, ..later };
     assert_eq!(verify(&transparent, &later).verdict(), Outcome::Yes);
+    // A receipt from after the certificate's end does not show when the
+    // statement was registered.
+    let short = root.issue_for(&pair, |p| {
+        p.subject_alt_names = vec![uri(ISSUER)];
+        p.not_after = rcgen::date_time_ymd(2026, 1, 1);
+    });
+    let statement = Sketch::new(&key).with(33, short).sign(&key);
+    let log = SmallLog::around(es256(), &statement, 0, 2);
+    let parsed = SignedStatement::parse(statement.clone()).unwrap();
+    let transparent = attach(&parsed, &log.receipt(0)).unwrap();
+    let with_log = trust.clone().with_log(trusted(LOG, &log.key));
+    assert_eq!(answer(&transparent, &with_log), (Outcome::CannotTell, "x509-expired"));
+    assert_eq!(answer(&statement, &with_log), (Outcome::No, "x509-expired"));
 }
 
 #[test]
