@@ -13,6 +13,7 @@ use super::search::{Source, ask, fetch_error_is_not_found};
 use super::target::Target;
 use super::{Answer, Stop, files};
 use crate::envelope::SignedStatement;
+use crate::profile::capsule::SUBJECT_PREFIX;
 use crate::profile::{Record, read_payload};
 use crate::wire::digest::Digest;
 use crate::wire::printable::{Printable, printable};
@@ -120,6 +121,27 @@ pub(super) async fn superseded(
         return Ok(Some(name.to_owned()));
     }
     capsule(name, found).map(Some)
+}
+
+/// The subject of the action that an outcome is about. A subject is taken at
+/// its word: an outcome may be told before its action is logged.
+pub(super) async fn acted_on(
+    name: Option<&str>,
+    target: &Target,
+) -> anyhow::Result<Option<String>> {
+    let Some(name) = name else { return Ok(None) };
+    if name.starts_with(SUBJECT_PREFIX) {
+        return Ok(Some(name.to_owned()));
+    }
+    target.url()?;
+    let mut found = candidates(&Source::of(target), name).await?;
+    let other = found.statements.first().cloned();
+    found.statements.retain(|one| one.profile == "capsule");
+    if let (Some(other), true) = (other, found.statements.is_empty()) {
+        return Err(other.is_no(name, "capsule").into());
+    }
+    found.statements.dedup_by(|one, before| one.subject == before.subject);
+    Ok(Some(one(name, found)?.subject))
 }
 
 /// Whether this is an id, or could be one.

@@ -77,8 +77,8 @@ pub(super) struct What {
     /// Open item that this closes: capsule id, or any name the log knows
     #[arg(long, value_name = "ID", conflicts_with = "content_type")]
     supersedes: Option<String>,
-    /// Seal an outcome of an earlier action, named by its subject
-    #[arg(long, value_name = "SUB", requires = "iss", conflicts_with_all = ["content_type", "supersedes"])]
+    /// Seal an outcome of an action: its subject, or any name the log knows
+    #[arg(long, value_name = "ID", requires = "iss", conflicts_with_all = ["content_type", "supersedes"])]
     outcome_of: Option<String>,
     /// Decision that the action or outcome belongs to
     #[arg(long, value_name = "ID", conflicts_with = "content_type")]
@@ -163,7 +163,8 @@ impl What {
     /// The same with the capsule id that `--supersedes` means.
     pub(super) async fn resolved(&self, target: &Target, out: &Out) -> anyhow::Result<Self> {
         let supersedes = names::superseded(self.supersedes.as_deref(), target, out).await?;
-        Ok(Self { supersedes, ..self.clone() })
+        let outcome_of = names::acted_on(self.outcome_of.as_deref(), target).await?;
+        Ok(Self { supersedes, outcome_of, ..self.clone() })
     }
 
     /// The Signed Statement.

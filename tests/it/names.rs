@@ -96,6 +96,7 @@ fn every_printed_name_leads_to_the_statement() {
     let printed = String::from_utf8(printed).unwrap();
     let short = printed.split_whitespace().last().unwrap();
     assert!(short.contains('…'), "{printed}");
+    std::fs::write(desk.path("outcome.json"), r#"{"status":"confirmed"}"#).unwrap();
     let names = [id, &id[..8], &id[..13], "#2", "1.2", capsule, "pay-1", short];
     for name in names {
         desk.object(&url, 0, &["bundle", name, "-o", "one.bundle"]);
@@ -107,6 +108,11 @@ fn every_printed_name_leads_to_the_statement() {
         desk.object(&url, 0, &[&seal[..], &[name]].concat());
         let sealed = desk.object("", 0, &["inspect", "done.cose"]);
         assert_eq!(sealed["record"]["parent"]["record_id"], capsule, "--supersedes {name}");
+        let seal = ["seal", "outcome.json", "--key", "agent.key", "-o", "outcome.cose"];
+        let about = ["--iss", "https://a.example", "--outcome-of", name];
+        desk.object(&url, 0, &[&seal[..], &about].concat());
+        let sealed = desk.object("", 0, &["inspect", "outcome.cose"]);
+        assert_eq!(sealed["subject"], shown["subject"], "--outcome-of {name}");
     }
     // Without a log a file or the whole capsule id will do, and nothing else.
     for (exit, name) in [(0, "pending.cose"), (0, capsule), (2, "#2"), (2, "pay-1")] {
@@ -125,7 +131,9 @@ fn every_printed_name_leads_to_the_statement() {
 #[test]
 fn what_is_not_clear_lists_the_candidates() {
     let (desk, _log, url) = furnished();
-    let rows: [(&[&str], i32, &str, &[&str]); 9] = [
+    let outcome = ["seal", "done.json", "--key", "agent.key", "--iss", "a", "--outcome-of", "#3"];
+    let rows: [(&[&str], i32, &str, &[&str]); 10] = [
+        (&outcome, 1, "not-a-capsule", &["#3 is no capsule"]),
         (&["bundle", "2"], 2, "ambiguous", &["  #2 ", "  #3 "]),
         (&["prove", "twice"], 2, "ambiguous", &["  #4 ", "  #5 "]),
         (&["story", "2"], 2, "ambiguous", &["  #2 ", "  #3 "]),
