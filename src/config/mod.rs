@@ -20,8 +20,8 @@ use value::Kind;
 
 pub use print::default_file;
 pub use settings::{
-    Auth, Checkpoint, Client, Config, DidWeb, Disk, Guard, Limits, Log, MetricsAccess, Queue, Rate,
-    Scrub, Shutdown, Tls,
+    Auth, Checkpoint, Client, Config, DidWeb, Disk, Guard, Limits, Log, MetricsAccess, Pacr, Queue,
+    Rate, Scrub, Shutdown, Tls,
 };
 pub use value::{LogFormat, LogLevel, Secret, Url};
 

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::value::{Kind, LogFormat, LogLevel, Secret, Url, Value};
+use crate::profile::pacr::{PAYLOAD_BYTES_MAX, PREDECESSORS_MAX};
 use crate::wire::limits::{
     BATCH_BYTES_MAX, BATCH_STATEMENTS_MAX, STATEMENT_BYTES_MAX, WORK_BYTES, WORK_BYTES_MIN,
     WORK_STATEMENTS,
@@ -138,6 +139,13 @@ settings! {
         batch_statements: usize = BATCH_STATEMENTS_MAX, in 1..=BATCH_STATEMENTS_MAX;
         /// Largest batch request taken, in bytes.
         batch_bytes: usize = BATCH_BYTES_MAX, in 1024..=BATCH_BYTES_MAX;
+    }
+    /// How large a new causal record may be; those that are logged stay as they are.
+    pacr: Pacr {
+        /// Most predecessors of one record.
+        predecessors: usize = PREDECESSORS_MAX, in 1..=PREDECESSORS_MAX;
+        /// Largest payload of one record, in bytes, with its intervention tag.
+        payload_bytes: usize = PAYLOAD_BYTES_MAX, in 64..=PAYLOAD_BYTES_MAX;
     }
     /// What the log takes in hand at once; past these the answer is 503, unread.
     work: Work {

@@ -96,7 +96,10 @@ pub(super) fn counted(
         Ok(Answer::Registered(done)) if done.known => (Outcome::Known, "ok"),
         Ok(_) => (Outcome::Registered, "ok"),
         Err(
-            rejected @ (Rejected::Invalid(_) | Rejected::Twin { .. } | Rejected::Unresolved(_)),
+            rejected @ (Rejected::Invalid(_)
+            | Rejected::OverLimit { .. }
+            | Rejected::Twin { .. }
+            | Rejected::Unresolved(_)),
         ) => (Outcome::Rejected, rejected.code()),
         Err(rejected @ Rejected::Refused(_)) => (Outcome::Refused, rejected.code()),
         Err(rejected @ Rejected::Fault(_)) => (Outcome::Fault, rejected.code()),

@@ -161,7 +161,7 @@ impl From<Rejected> for Problem {
                 refusal: Some(refusal),
                 ..Self::new(StatusCode::BAD_REQUEST, code, "Rejected", detail)
             },
-            Rejected::Twin { .. } | Rejected::Unresolved(_) => {
+            Rejected::OverLimit { .. } | Rejected::Twin { .. } | Rejected::Unresolved(_) => {
                 Self::new(StatusCode::BAD_REQUEST, code, "Rejected", detail)
             }
             Rejected::Fault(fault) => fault.into(),

@@ -13,6 +13,9 @@ pub enum Rejected {
     /// The bytes are fine, the policy says no.
     #[error("{0}")]
     Refused(Box<Refusal>),
+    /// A record is larger than the operator takes.
+    #[error("the causal record has {saw} {what}, this log takes at most {limit} ({setting})")]
+    OverLimit { what: &'static str, saw: usize, limit: usize, setting: &'static str },
     /// It is logged with the other ECDSA signature that verifies. Its receipt
     /// would not verify for these bytes.
     #[error(
@@ -34,6 +37,7 @@ impl Rejected {
         match self {
             Self::Invalid(e) => e.code(),
             Self::Refused(refusal) => refusal.code(),
+            Self::OverLimit { .. } => "limit-exceeded",
             Self::Twin { .. } => "signature-twin",
             Self::Unresolved(e) => e.code(),
             Self::Fault(fault) => fault.code(),

@@ -12,7 +12,7 @@ use super::recent::Recent;
 use super::refusals::Refusals;
 use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
 use crate::checkpoint::{SignedCheckpoint, VerifierKey};
-use crate::config::Config;
+use crate::config::{Config, Pacr};
 use crate::envelope::{RulesVersion, SignedStatement, StatementId};
 use crate::key::{Algorithm, SigningKey};
 use crate::log::{Edge, LeafIndex};
@@ -31,6 +31,8 @@ use crate::wire::time::UnixSeconds;
 pub struct Options {
     /// The largest statement taken.
     pub statement_bytes: usize,
+    /// Limits of a causal record.
+    pub pacr: Pacr,
     /// Limits of the queue.
     pub queue: QueueLimits,
     /// Where the guard is, unless beside the data directory.
@@ -57,6 +59,7 @@ impl Options {
         });
         Self {
             statement_bytes: config.limits.statement_bytes,
+            pacr: config.pacr.clone(),
             queue: QueueLimits {
                 statements: config.queue.statements,
                 bytes: config.queue.bytes,

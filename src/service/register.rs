@@ -12,7 +12,7 @@ use crate::envelope::{
 };
 use crate::log::{LeafIndex, TreeSize};
 use crate::policy::{Admitted, Decision};
-use crate::profile::{self, Read};
+use crate::profile::{self, Read, Record};
 use crate::receipt::Receipt;
 use crate::store::{Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
@@ -142,7 +142,9 @@ impl Service {
         }
         self.refuse_twin(&authentic)?;
         self.refuse_too_often(&rules, &authentic)?;
-        Ok(Recognised::New(Box::new(Candidate::new(rules, authentic, size))))
+        let candidate = Candidate::new(rules, authentic, size);
+        self.refuse_over_limit(&candidate.read.record)?;
+        Ok(Recognised::New(Box::new(candidate)))
     }
 
     /// Decides by what the log says now, and puts what is admitted in the
@@ -343,6 +345,24 @@ impl Service {
     fn refuse_oversize(&self, bytes: &[u8]) -> Result<(), envelope::Error> {
         let (size, limit) = (bytes.len(), self.options.statement_bytes);
         if size > limit { Err(envelope::Error::TooLarge { size, limit }) } else { Ok(()) }
+    }
+
+    /// Refuses a causal record beyond the operator's limits. Only what comes
+    /// in is asked, never what is replayed: the settings are not on the log.
+    fn refuse_over_limit(&self, record: &Record) -> Result<(), Rejected> {
+        let Record::Pacr(record) = record else { return Ok(()) };
+        let limits = &self.options.pacr;
+        let (saw, limit) = (record.predecessors_written(), limits.predecessors);
+        if saw > limit {
+            let (what, setting) = ("predecessors", "pacr.predecessors");
+            return Err(Rejected::OverLimit { what, saw, limit, setting });
+        }
+        let (saw, limit) = (record.payload_bytes(), limits.payload_bytes);
+        if saw > limit {
+            let (what, setting) = ("bytes of payload", "pacr.payload_bytes");
+            return Err(Rejected::OverLimit { what, saw, limit, setting });
+        }
+        Ok(())
     }
 
     fn refuse_read_only(&self) -> Result<(), Fault> {

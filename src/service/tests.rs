@@ -2,6 +2,7 @@
 //! our own, and what a new log holds. The journey as clients see it is in
 //! `tests/it/journey.rs`.
 
+mod limits;
 mod twins;
 
 use std::path::Path;

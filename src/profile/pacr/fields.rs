@@ -16,6 +16,8 @@ pub(super) struct Parts {
     pub(super) id: Option<CausalId>,
     /// As written, duplicates and sentinel included.
     pub(super) predecessors: Vec<CausalId>,
+    /// How many are written, whether or not they could be read.
+    pub(super) predecessors_written: usize,
     pub(super) landauer_cost: Option<Estimate>,
     pub(super) energy: Option<Estimate>,
     pub(super) time: Option<Estimate>,
@@ -59,6 +61,7 @@ pub(super) fn read<F: Form>(form: &F, findings: &mut Vec<Finding>) -> Parts {
     reader.unknown_members(form, "", TOP);
     let id = reader.required(form, "", "id").and_then(|id| reader.id(id, "/id"));
     let predecessors = reader.required(form, "", "predecessors");
+    let predecessors_written = predecessors.and_then(F::items).map_or(0, <[F]>::len);
     let predecessors = predecessors.map(|set| reader.predecessors(set)).unwrap_or_default();
     let landauer_cost = reader.estimate_of(form, "", "landauer_cost");
     let resources = reader.group(form, "resources", RESOURCES);
@@ -75,6 +78,7 @@ pub(super) fn read<F: Form>(form: &F, findings: &mut Vec<Finding>) -> Parts {
     Parts {
         id,
         predecessors,
+        predecessors_written,
         landauer_cost,
         energy,
         time,

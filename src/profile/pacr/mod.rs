@@ -175,6 +175,16 @@ impl PacrRecord {
         self.parts.id.filter(|id| !id.is_sentinel())
     }
 
+    /// How many predecessors it lists, whether or not they could be read.
+    pub fn predecessors_written(&self) -> usize {
+        self.parts.predecessors_written
+    }
+
+    /// The length of its payload; 0 if that could not be read.
+    pub fn payload_bytes(&self) -> usize {
+        self.parts.payload.as_ref().map_or(0, Vec::len)
+    }
+
     /// How it relates to the world: the name of a kind, or `unknown`. What
     /// starts as a counterfactual is one, whatever else is wrong with it.
     pub fn intervention(&self) -> &'static str {

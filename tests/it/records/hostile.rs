@@ -5,7 +5,7 @@ use capstan::profile::cra::{atlas, carp, trace};
 use capstan::profile::{pacr, pca};
 use serde_json::{Value, json};
 
-use super::{AGENT, KEEP, STRICT, World, causal, certificate, codes, id_of, name, tuple};
+use super::{AGENT, KEEP, STRICT, World, certificate, codes, id_of, name, tuple};
 
 const JSON: [&str; 7] = [
     pacr::JSON_CONTENT_TYPE,
@@ -44,24 +44,9 @@ fn payloads() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         all.push((kind, br#"{"a":"\ud800"}"#.to_vec(), "json-lone-surrogate"));
         all.push((kind, b"\xff\xfe".to_vec(), "json-bad-utf8"));
     }
-    let ids: Vec<String> = (1..=1025).map(name).collect();
-    let causes: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let mut many_causes = tuple(&name(0), &[], json!({}));
-    many_causes.predecessors =
-        causes.iter().map(|id| pacr::CausalId::from_hex(id).unwrap()).collect();
-    let record: Value = serde_json::from_slice(&causal(&name(0), &[], json!({}))).unwrap();
-    let mut large = tuple(&name(0), &[], json!({}));
-    large.payload = vec![7; 50 * 1024];
     let zeros = |count| Value::from(vec![0; count]);
     let limit = "pca_limit_exceeded";
     all.extend([
-        (cbor, many_causes.to_cbor(), "pacr-limit-predecessors"),
-        (
-            pacr::JSON_CONTENT_TYPE,
-            with(record, "predecessors", json!(causes)),
-            "pacr-limit-predecessors",
-        ),
-        (cbor, large.to_cbor(), "pacr-limit-payload"),
         (pca::CERTIFICATE_CONTENT_TYPE, with(certificate(AGENT, "n"), "steps", zeros(4097)), limit),
         (
             pca::EVIDENCE_CONTENT_TYPE,
@@ -104,6 +89,25 @@ fn what_is_hostile_is_refused_or_kept_with_its_findings() {
     assert_eq!(page["statements"].as_array().map(Vec::len), Some(size + 3));
     lenient.rest();
     lenient.run(0, "replay --data data");
+}
+
+/// No policy takes a causal record beyond what the reader reads.
+#[test]
+fn causal_records_beyond_reason_are_refused_by_every_policy() {
+    let ids: Vec<String> = (1..=1025).map(name).collect();
+    let mut wide = tuple(&name(0), &[], json!({}));
+    wide.predecessors = ids.iter().map(|id| pacr::CausalId::from_hex(id).unwrap()).collect();
+    let mut long = tuple(&name(0), &[], json!({}));
+    long.payload = vec![7; 50 * 1024];
+    let world = World::new(KEEP);
+    for (kind, payload, setting) in [
+        (pacr::CBOR_CONTENT_TYPE, wide.to_cbor(), "pacr.predecessors"),
+        (pacr::JSON_CONTENT_TYPE, wide.to_json(), "pacr.predecessors"),
+        (pacr::CBOR_CONTENT_TYPE, long.to_cbor(), "pacr.payload_bytes"),
+    ] {
+        let why = world.refused(&world.seal(AGENT, (kind, &payload)));
+        assert!(why.contains(setting), "{why}");
+    }
 }
 
 /// Questions nobody means well with either.
