@@ -42,7 +42,7 @@ pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         (Some(other), _) => out.answer(&found, order(&id, other, &found))?,
         (None, false) => out.answer(&found, ancestors(&id, &found))?,
     }
-    let is_whole = ["limit", "missing"].iter().all(|name| {
+    let is_whole = ["limit", "missing", "comparisons_limit"].iter().all(|name| {
         let said = found.get(*name).filter(|said| !said.is_null());
         said.is_none_or(|said| said.as_array().is_some_and(Vec::is_empty))
     });
@@ -76,6 +76,25 @@ fn order(id: &str, other: &str, found: &Value) -> Printable {
     let limit = name("limit").map(|code| printable!(" ({})", code));
     let missing = name("missing").map(|id| printable!(" ({} is not logged)", id));
     line.push(limit.or(missing).unwrap_or_default());
+    line.push(apart(id, other, &found["estimates"]));
+    line
+}
+
+/// A line for two records that a measurement tells apart; nothing for others.
+fn apart(one: &str, other: &str, estimates: &Value) -> Printable {
+    let told = |how: &str| {
+        let all = estimates.as_object().into_iter().flatten();
+        let names =
+            all.filter(|(_, said)| said.as_str() == Some(how)).map(|(name, _)| name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut line = Printable::default();
+    for how in ["above", "below"] {
+        let names = told(how);
+        if !names.is_empty() {
+            line.push(printable!("\n  {} is {} {} in {}", one, how, other, names));
+        }
+    }
     line
 }
 
@@ -92,6 +111,14 @@ fn ancestors(id: &str, found: &Value) -> Printable {
     }
     if let Some(limit) = found["limit"].as_str() {
         out.push(printable!("\nthere may be more: {}", limit));
+    }
+    let pairs = found["comparisons"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for pair in pairs {
+        let name = |member: &str| pair[member].as_str().unwrap_or_default();
+        out.push(apart(name("effect"), name("cause"), &pair["estimates"]));
+    }
+    if let Some(limit) = found["comparisons_limit"].as_str() {
+        out.push(printable!("\nnot every effect was compared with its causes: {}", limit));
     }
     out
 }

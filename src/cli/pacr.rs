@@ -7,7 +7,7 @@ use serde_json::json;
 use super::output::Out;
 use super::{Answer, Stop, files};
 use crate::envelope::SignedStatement;
-use crate::profile::pacr::{Comparison, Encoding, PacrRecord, SixTuple, Verdict, prov};
+use crate::profile::pacr::{Encoding, PacrRecord, SixTuple, Verdict, prov};
 use crate::profile::{Finding, Record, read_payload};
 use crate::wire::printable::{Printable, printable};
 
@@ -116,15 +116,13 @@ fn kind(record: &PacrRecord) -> String {
 /// Yes when all overlap: then nothing measured tells the two apart.
 fn compare(args: &CompareArgs, out: &Out) -> anyhow::Result<Answer> {
     let (one, other) = (tuple(&args.one, args.import)?, tuple(&args.other, args.import)?);
-    let compared = one.compare(&other);
-    let all_overlap = compared.iter().all(|(_, how)| *how == Comparison::Overlaps);
-    let estimates: serde_json::Map<String, serde_json::Value> =
-        compared.iter().map(|(name, how)| ((*name).to_owned(), json!(how.name()))).collect();
+    let compared = one.estimates().compare(other.estimates());
+    let all_overlap = compared.all_overlap();
     let names = [one.id.to_string(), other.id.to_string()];
-    let answer = json!({ "ok": all_overlap, "records": names, "estimates": estimates });
+    let answer = json!({ "ok": all_overlap, "records": names, "estimates": compared.to_json() });
     let [first, second] = &names;
     let mut text = printable!("{} against {}", first, second);
-    for (name, how) in &compared {
+    for (name, how) in compared.iter() {
         text.push(printable!("\n  {:<24} {}", name, how.name()));
     }
     out.answer(&answer, text)?;

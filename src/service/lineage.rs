@@ -4,26 +4,25 @@
 //! names where it would have gone on; one that leads to a record that is not
 //! logged names it.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::reader::Halt;
 use super::{Fault, NOT_PROOF, Reader};
 use crate::policy::RECORDS_MAX;
 use crate::profile::pacr::dag::{self, DEPTH_MAX, Found, Limit, Order, Predecessors};
-use crate::profile::pacr::{self, PacrRecord};
+use crate::profile::pacr::{self, Estimates, PacrRecord, SixTuple};
 use crate::profile::{Record, read_payload};
 use crate::store::Field;
-use crate::wire::budget::Budget;
+use crate::wire::budget::{Budget, Spent};
 
 impl Predecessors for Reader<'_> {
     type Error = Fault;
 
     fn of(&mut self, id: &str) -> Result<Found, Fault> {
         match self.records(id) {
-            Ok(records) => {
-                let all = records.iter().flat_map(|record| record.summary().predecessors);
-                Ok(Ok((!records.is_empty()).then(|| all.collect())))
-            }
+            Ok(records) => Ok(Ok((!records.is_empty()).then(|| causes(&records)))),
             Err(Halt::Spent(spent)) => Ok(Err(spent)),
             Err(Halt::Fault(fault)) => Err(fault),
         }
@@ -32,6 +31,56 @@ impl Predecessors for Reader<'_> {
     fn budget(&mut self) -> &mut Budget {
         self.left()
     }
+}
+
+/// A reader that keeps what it was asked for on a walk, to compare it later.
+struct Keeping<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    kept: HashMap<String, Kept>,
+}
+
+/// What stays of the records under one name.
+struct Kept {
+    causes: Vec<String>,
+    /// None unless one whole record has the name.
+    estimates: Option<Estimates>,
+}
+
+impl Predecessors for Keeping<'_, '_> {
+    type Error = Fault;
+
+    fn of(&mut self, id: &str) -> Result<Found, Fault> {
+        let records = match self.reader.records(id) {
+            Ok(records) => records,
+            Err(Halt::Spent(spent)) => return Ok(Err(spent)),
+            Err(Halt::Fault(fault)) => return Err(fault),
+        };
+        let kept = Kept { causes: causes(&records), estimates: estimates(&records) };
+        let found = (!records.is_empty()).then(|| kept.causes.clone());
+        self.kept.insert(id.to_owned(), kept);
+        Ok(Ok(found))
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        self.reader.left()
+    }
+}
+
+fn causes(records: &[PacrRecord]) -> Vec<String> {
+    records.iter().flat_map(|record| record.summary().predecessors).collect()
+}
+
+/// Of a name with several contents nobody can tell which was meant.
+fn estimates(records: &[PacrRecord]) -> Option<Estimates> {
+    match records {
+        [record] => record.tuple().map(SixTuple::estimates),
+        _ => None,
+    }
+}
+
+/// How an effect was measured against its cause, if both were.
+fn compared(effect: Option<Estimates>, cause: Option<Estimates>) -> Option<Value> {
+    Some(effect?.compare(cause?).to_json())
 }
 
 impl Reader<'_> {
@@ -55,15 +104,23 @@ impl Reader<'_> {
         Ok(!matches!(found, Ok(None)))
     }
 
-    /// The ancestors of a causal record; none if it is not logged.
+    /// The ancestors of a causal record, and how the Estimates of each effect
+    /// lie to those of its causes; none if it is not logged. The comparisons
+    /// have a budget of their own.
     pub fn lineage(&mut self, id: &str) -> Result<Option<Value>, Fault> {
         if !self.is_causal(id)? {
             return Ok(None);
         }
-        let found = dag::ancestors(self, id, DEPTH_MAX)?;
+        let mut graph = Keeping { reader: self, kept: HashMap::new() };
+        let found = dag::ancestors(&mut graph, id, DEPTH_MAX)?;
+        let kept = graph.kept;
+        let names = std::iter::once(id).chain(found.ids.iter().map(String::as_str));
+        let (comparisons, comparisons_limit) = self.comparisons(names, &kept);
         Ok(Some(json!({
             "id": id,
             "ancestors": found.ids,
+            "comparisons": comparisons,
+            "comparisons_limit": comparisons_limit.map(|spent| Limit::from(spent).code()),
             "missing": found.missing,
             "limit": found.limit.map(Limit::code),
             "unexplored": found.unexplored,
@@ -72,7 +129,41 @@ impl Reader<'_> {
         })))
     }
 
-    /// How two causal records are ordered; none if one is not logged.
+    /// Every effect with each of its causes that was looked up, as long as the
+    /// answer has room.
+    fn comparisons<'n>(
+        &mut self,
+        names: impl Iterator<Item = &'n str>,
+        kept: &HashMap<String, Kept>,
+    ) -> (Vec<Value>, Option<Spent>) {
+        let mut room = self.renewed();
+        let mut pairs = Vec::new();
+        for (name, effect) in names.filter_map(|name| Some((name, kept.get(name)?))) {
+            for (cause_name, cause) in effect.causes.iter().filter_map(|c| Some((c, kept.get(c)?)))
+            {
+                let estimates = compared(effect.estimates, cause.estimates);
+                let pair = json!({ "effect": name, "cause": cause_name, "estimates": estimates });
+                if let Err(spent) = room.pay_bytes(pair.to_string().len()) {
+                    self.cut();
+                    return (pairs, Some(spent));
+                }
+                pairs.push(pair);
+            }
+        }
+        (pairs, None)
+    }
+
+    /// The Estimates of the one record under a name, at a price of their own.
+    fn measured(&self, id: &str) -> Result<Option<Estimates>, Fault> {
+        match self.renewed().records(id) {
+            Ok(records) => Ok(estimates(&records)),
+            Err(Halt::Spent(_)) => Ok(None),
+            Err(Halt::Fault(fault)) => Err(fault),
+        }
+    }
+
+    /// How two causal records are ordered, and how the Estimates of the first
+    /// lie to those of the second; none if one is not logged.
     pub fn order(&mut self, id: &str, other: &str) -> Result<Option<Value>, Fault> {
         if !self.is_causal(id)? || !self.is_causal(other)? {
             return Ok(None);
@@ -84,6 +175,7 @@ impl Reader<'_> {
             "id": id,
             "other": other,
             "order": order.name(),
+            "estimates": compared(self.measured(id)?, self.measured(other)?),
             "limit": limit,
             "missing": missing,
             "tree_size": self.size().get(),

@@ -104,6 +104,14 @@ async fn a_lineage_that_was_cut_goes_on() {
     let all: BTreeSet<_> = texts(&whole["ancestors"]).into_iter().collect();
     assert_eq!((all.len(), &whole["limit"]), (59, &Value::Null), "{whole}");
     assert_eq!(whole["unexplored"], json!([]));
+    let pairs = |found: &Value| found["comparisons"].as_array().unwrap().len();
+    assert_eq!((pairs(&whole), &whole["comparisons_limit"]), (545, &Value::Null));
+    // Enough for the walk, and not for all that is to be said of it.
+    let narrow = Allowance { bytes: 100_000, ..PLENTY };
+    let part = log.get(narrow, &format!("/api/v1/lineages/{last}")).await;
+    assert_eq!((&part["limit"], &part["ancestors"]), (&Value::Null, &whole["ancestors"]));
+    assert_eq!(part["comparisons_limit"], "pacr-limit-bytes");
+    assert!((100..500).contains(&pairs(&part)), "{}", pairs(&part));
     let rows = [
         (Allowance { nodes: 5, ..PLENTY }, "pacr-limit-nodes"),
         (Allowance { edges: 90, ..PLENTY }, "pacr-limit-edges"),

@@ -6,6 +6,7 @@
 //! error. A tag that cannot be read never makes a record an observation.
 
 mod codes;
+mod compare;
 pub mod dag;
 mod describe;
 mod fields;
@@ -26,11 +27,12 @@ use crate::wire::digest::Digest;
 use crate::wire::json::Json;
 
 pub use codes::{CODES, IMPORT_CODES};
+pub use compare::{Compared, Comparison, Estimates};
 pub use describe::{Error as DescriptionError, describe};
 pub use id::CausalId;
 pub use prov::{mark_cut, prov, prov_bytes};
 pub use tag::{Error as TagError, Kind, Tag};
-pub use tuple::{CognitiveSplit, Comparison, Estimate, Resources, SixTuple};
+pub use tuple::{CognitiveSplit, Estimate, Resources, SixTuple};
 
 use fields::Parts;
 

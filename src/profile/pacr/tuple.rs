@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Written, json};
 
 use super::Encoding;
+use super::compare::{Comparison, Estimates};
 use super::id::CausalId;
 use crate::wire::cbor::Value;
 use crate::wire::text;
@@ -46,52 +47,6 @@ impl Estimate {
 
     fn to_cbor(self) -> Value<'static> {
         Value::Array([self.point, self.lower, self.upper].map(Value::Float).into())
-    }
-}
-
-/// How one Estimate lies to another.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Comparison {
-    /// All of it is above the other.
-    Above,
-    /// All of it is below the other.
-    Below,
-    /// They share a value: nothing tells them apart.
-    Overlaps,
-}
-
-impl Comparison {
-    /// Its name in reports and the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Above => "above",
-            Self::Below => "below",
-            Self::Overlaps => "overlaps",
-        }
-    }
-}
-
-impl SixTuple {
-    /// Every Estimate of this record against that of another.
-    pub fn compare(&self, other: &Self) -> [(&'static str, Comparison); 7] {
-        let estimates = |tuple: &Self| {
-            let (cost, split) = (tuple.resources, tuple.cognitive_split);
-            [
-                ("landauer_cost", tuple.landauer_cost),
-                ("energy", cost.energy),
-                ("time", cost.time),
-                ("space", cost.space),
-                ("statistical_complexity", split.statistical_complexity),
-                ("entropy_rate", split.entropy_rate),
-                ("info_gain", split.info_gain),
-            ]
-        };
-        let theirs = estimates(other).map(|(_, estimate)| estimate);
-        let mut theirs = theirs.into_iter();
-        estimates(self).map(|(name, own)| {
-            let other = theirs.next().unwrap_or(Estimate::ZERO);
-            (name, own.compare(other))
-        })
     }
 }
 
@@ -135,6 +90,20 @@ pub struct SixTuple {
 }
 
 impl SixTuple {
+    /// Every Estimate of the record.
+    pub fn estimates(&self) -> Estimates {
+        let (cost, split) = (self.resources, self.cognitive_split);
+        Estimates([
+            ("landauer_cost", self.landauer_cost),
+            ("energy", cost.energy),
+            ("time", cost.time),
+            ("space", cost.space),
+            ("statistical_complexity", split.statistical_complexity),
+            ("entropy_rate", split.entropy_rate),
+            ("info_gain", split.info_gain),
+        ])
+    }
+
     /// The record in an encoding.
     pub fn encode(&self, encoding: Encoding) -> Vec<u8> {
         match encoding {

@@ -110,6 +110,63 @@ fn lineage_is_told_over_http_and_on_the_command_line() {
     assert_eq!(story["forks"], json!([{ "index": 3, "children": [4, 5] }]));
 }
 
+/// Each effect against each of its causes, by overlap as in `pacr compare`.
+#[test]
+fn effects_are_compared_with_their_causes_by_overlap() {
+    let world = World::new(KEEP);
+    let taking = |id: u32, causes: &[u32], time: Value| {
+        let causes: Vec<String> = causes.iter().copied().map(name).collect();
+        let causes: Vec<&str> = causes.iter().map(String::as_str).collect();
+        let resources = json!({ "energy": 5e-19, "time": time, "space": 512 });
+        let record = causal(&name(id), &causes, json!({ "resources": resources }));
+        world.admit(&world.seal(AGENT, (pacr::JSON_CONTENT_TYPE, &record)));
+    };
+    taking(1, &[], json!([2, 1, 3]));
+    taking(2, &[1], json!([4, 3, 5]));
+    taking(3, &[1, 2], json!([0.5, 0.25, 0.75]));
+    // One name with two contents, and a name that is not logged.
+    taking(4, &[], json!(1));
+    taking(4, &[], json!(2));
+    taking(5, &[3, 4, 77], json!([9, 8, 10]));
+    let found = world.get(&format!("/api/v1/lineages/{}", name(5)));
+    let mut pairs: Vec<_> = found["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pair| {
+            let of = |member: &str| pair[member].as_str().unwrap();
+            (of("effect"), of("cause"), pair["estimates"]["time"].as_str().unwrap_or("null"))
+        })
+        .collect();
+    pairs.sort_unstable();
+    let expected = [
+        (2, 1, "overlaps"),
+        (3, 1, "below"),
+        (3, 2, "below"),
+        (5, 3, "above"),
+        (5, 4, "null"),
+        (5, 77, "null"),
+    ];
+    let expected = expected.map(|(effect, cause, time)| (name(effect), name(cause), time));
+    let expected: Vec<_> = expected.iter().map(|(e, c, t)| (e.as_str(), c.as_str(), *t)).collect();
+    assert_eq!(pairs, expected);
+    let first = &found["comparisons"][0]["estimates"];
+    assert_eq!(first.as_object().map(serde_json::Map::len), Some(7), "{found}");
+    assert_eq!((&first["energy"], &found["comparisons_limit"]), (&json!("overlaps"), &Value::Null));
+    for (one, other, time) in [(1, 3, "above"), (3, 1, "below"), (1, 2, "overlaps")] {
+        let found = world.get(&format!("/api/v1/lineages/{}/to/{}", name(one), name(other)));
+        assert_eq!(found["estimates"]["time"], time, "{found}");
+    }
+    let found = world.get(&format!("/api/v1/lineages/{}/to/{}", name(5), name(4)));
+    assert_eq!(found["estimates"], Value::Null, "two contents: {found}");
+    let text = world.ask(&format!("lineage {}", name(3)));
+    let line = format!("{} is below {} in time", name(3), name(1));
+    assert!(text.contains(&line), "{text}");
+    assert!(!text.contains(&format!("{} is", name(2))), "overlaps are no news: {text}");
+    let text = world.ask(&format!("lineage {} --to {}", name(1), name(3)));
+    assert!(text.contains(&format!("{} is above {} in time", name(1), name(3))), "{text}");
+}
+
 #[test]
 fn a_lineage_that_leads_out_of_the_log_says_so() {
     let world = World::new(KEEP);
