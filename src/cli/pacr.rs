@@ -27,6 +27,9 @@ pub(super) struct CheckArgs {
     /// A record in JSON or CBOR, or a statement; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// What a hashed payload was made of, as `seal --hash-payload` kept it
+    #[arg(long, value_name = "FILE")]
+    payload: Option<PathBuf>,
     /// Also take JSON with ULIDs or numbers for ids, as some producers write it
     #[arg(long)]
     import: bool,
@@ -66,10 +69,15 @@ pub(super) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
 }
 
 /// `ok` as everywhere: no rule refuses the record. Rules 6 and 7 flag, which is
-/// the verdict's to say.
+/// the verdict's to say. A disclosure of something else is a no as well.
 fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
     let (record, findings) = read(&args.file, args.import)?;
     let verdict = record.verdict();
+    let disclosed = match &args.payload {
+        Some(path) => Some(disclosed(&record, path)?),
+        None => None,
+    };
+    let ok = verdict != Verdict::Refused && disclosed != Some(false);
     let noticed = findings.iter().map(|f| {
         json!({
             "code": f.code,
@@ -80,15 +88,30 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
         })
     });
     let answer = json!({
-        "ok": verdict != Verdict::Refused,
+        "ok": ok,
         "verdict": verdict.name(),
         "record_id": record.id().map(|id| id.to_string()),
         "intervention": record.intervention(),
         "sim_real_corr": record.sim_real_corr(),
+        "payload": record.payload_form().name(),
+        "disclosed": disclosed,
         "findings": noticed.collect::<Vec<_>>(),
     });
-    out.answer(&answer, lines(&record, &findings))?;
-    Ok(if verdict == Verdict::Refused { Answer::No } else { Answer::Yes })
+    let mut text = lines(&record, &findings);
+    if let (Some(is_it), Some(path)) = (disclosed, &args.payload) {
+        let said = if is_it { "is what" } else { "is NOT what" };
+        text.push(printable!("\n  {} {} the payload is a digest of", path.display(), said));
+    }
+    out.answer(&answer, text)?;
+    Ok(if ok { Answer::Yes } else { Answer::No })
+}
+
+/// Whether the payload is the digest of a file.
+fn disclosed(record: &PacrRecord, path: &Path) -> anyhow::Result<bool> {
+    let form = record.payload_form().name();
+    let what = format!("the payload is {form}, not hashed: there is nothing to disclose");
+    let stop = || Stop::failed("pacr-payload-not-hashed", what);
+    Ok(record.discloses(&files::read(path)?).ok_or_else(stop)?)
 }
 
 fn lines(record: &PacrRecord, findings: &[Finding]) -> Printable {

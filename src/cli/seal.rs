@@ -15,9 +15,10 @@ use crate::key::SigningKey;
 use crate::profile::capsule::{
     Action, Attachments, CONTENT_TYPE, Example, Mistakes, OUTCOME_CONTENT_TYPE,
 };
-use crate::profile::pacr::{self, Encoding};
+use crate::profile::pacr::{self, Disclosure, Encoding, SALT_BYTES};
 use crate::profile::{Finding, Record, read_payload};
 use crate::service::now;
+use crate::store::write_private;
 use crate::wire::digest::Digest;
 use crate::wire::json::Json;
 use crate::wire::printable::{Printable, printable};
@@ -86,6 +87,9 @@ pub(super) struct What {
     /// What the file describes, if not an action: `pacr` is an event
     #[arg(long, requires = "iss", conflicts_with_all = ATTACHED)]
     profile: Option<Profile>,
+    /// Publish only a digest of the payload, and keep in this file what discloses it
+    #[arg(long, value_name = "FILE", requires = "profile", hide_short_help = true)]
+    hash_payload: Option<PathBuf>,
     /// How the record is written
     #[arg(long, requires = "profile")]
     encoding: Option<Spelling>,
@@ -192,6 +196,8 @@ impl What {
             let (id, file) = one.split_once('=').context("--evidence takes ID=FILE")?;
             parts.extend([id.as_bytes().to_vec(), files::read(Path::new(file))?]);
         }
+        // Nothing when it is not asked for: the digests of before stay as they were.
+        parts.extend(self.hash_payload.is_some().then(|| b"hash-payload".to_vec()));
         let digests: Vec<Digest> = parts.iter().map(|part| Digest::of(part)).collect();
         let bytes: Vec<&[u8]> = digests.iter().map(|d| d.as_bytes().as_slice()).collect();
         Ok(Digest::of_parts(&bytes))
@@ -262,8 +268,17 @@ impl What {
     }
 
     fn causal(&self, described: &[u8], issuer: &str, key: &SigningKey) -> anyhow::Result<Vec<u8>> {
-        let (tuple, _) =
-            pacr::describe(described).map_err(|e| Stop::no(e.code(), chain(&e.into())))?;
+        let mistaken = |e: pacr::DescriptionError| Stop::no(e.code(), chain(&e.into()));
+        let tuple = match &self.hash_payload {
+            None => pacr::describe(described).map_err(mistaken)?.0,
+            Some(kept) => {
+                let salt = salt(kept)?;
+                let (tuple, disclosure) =
+                    pacr::describe_hashed(described, &salt).map_err(mistaken)?;
+                keep(kept, &disclosure)?;
+                tuple
+            }
+        };
         let encoding = match self.encoding {
             Some(Spelling::Cbor) => Encoding::Cbor,
             Some(Spelling::Json) | None => Encoding::Json,
@@ -298,6 +313,32 @@ impl What {
         let draft = Draft { content_type, issuer, subject, issued_at: Some(now()), payload };
         Ok(seal_with_claims(&draft, &claims, key)?)
     }
+}
+
+/// Random bytes for a new disclosure; those of one that is there, so that the
+/// same description is the same event.
+fn salt(kept: &Path) -> anyhow::Result<[u8; SALT_BYTES]> {
+    if kept.exists() {
+        let bytes = files::read(kept)?;
+        return bytes.first_chunk().copied().ok_or_else(|| differs(kept).into());
+    }
+    let mut salt = [0; SALT_BYTES];
+    aws_lc_rs::rand::fill(&mut salt).map_err(|_| anyhow::anyhow!("there are no random numbers"))?;
+    Ok(salt)
+}
+
+/// Writes a disclosure where it can be found again, for its owner alone; never
+/// over another one.
+fn keep(kept: &Path, disclosure: &Disclosure) -> anyhow::Result<()> {
+    if !kept.exists() {
+        return Ok(write_private(kept, disclosure.as_bytes())?);
+    }
+    if files::read(kept)? == disclosure.as_bytes() { Ok(()) } else { Err(differs(kept).into()) }
+}
+
+fn differs(kept: &Path) -> Stop {
+    let what = format!("{} discloses something else; name another file", kept.display());
+    Stop::failed("disclosure-differs", what)
 }
 
 /// Every mistake on a line of its own.

@@ -11,6 +11,7 @@ use super::explain::ConditionTrace;
 use super::rego::Program;
 use super::rule::Pattern;
 use crate::key::Algorithm;
+use crate::profile::Record;
 use crate::profile::capsule::{APPROVERS, EFFECT_STATUSES};
 use crate::profile::cra::carp::Conflict;
 
@@ -140,6 +141,10 @@ table! {
         Some(c.parent_operator().into())
     };
     "parent_superseded" Shape::Flag, |c| flag(Some(c.facts.parent_superseded == Some(true)));
+    "payload" Shape::Words(&["clear", "empty", "hashed"]), |c| match &c.read.record {
+        Record::Pacr(record) => Some(record.payload_form().name().into()),
+        _ => None,
+    };
     "predecessors" Shape::Words(&["known", "none", "unknown"]), |c| {
         Some(c.predecessors().into())
     };

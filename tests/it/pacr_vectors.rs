@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use capstan::envelope::SignedStatement;
 use capstan::profile::pacr::{Encoding, Kind, PacrRecord, Tag, Verdict, prov};
 use capstan::profile::{Finding, Severity};
 use serde_json::{Value, json};
@@ -171,10 +172,77 @@ fn sealed_checked_and_exported_by_the_command() {
     assert_eq!((code, &out["verdict"]), (1, &json!("refused")));
     assert_eq!(out["findings"].as_array().unwrap().len(), 6);
     compare(folder);
+    hashed(folder);
     assert_eq!(capstan(folder, "pacr prov wrong.json").0, 1);
     assert_eq!(capstan(folder, &format!("seal wrong.json {how} --output x.cose")).0, 1);
     yes("seal event.json --key agent.key --content-type text/plain --iss a --sub b -o text.cose");
     assert_eq!(capstan(folder, "pacr check text.cose").0, 2);
+}
+
+/// Only a digest is published, and what was kept shows what it says.
+fn hashed(folder: &Path) {
+    let how = "--profile pacr --key agent.key --iss https://a.example";
+    let record = |file: &str| {
+        let (code, out) = capstan(folder, &format!("pacr check {file} --json"));
+        assert_eq!(code, 0, "{out}");
+        serde_json::from_str::<Value>(&out).unwrap()
+    };
+    let seal = |kept: &str, encoding: &str, output: &str| {
+        let line = format!(
+            "seal event.json {how} --hash-payload {kept} --encoding {encoding} --output {output}"
+        );
+        capstan(folder, &line).0
+    };
+    assert_eq!(seal("kept", "json", "one.cose"), 0);
+    assert_eq!(seal("kept", "cbor", "two.cose"), 0, "the same words are kept already");
+    assert_eq!(seal("other", "json", "three.cose"), 0);
+    assert_eq!(record("json.cose")["payload"], "clear");
+    let [one, two, three] = ["one.cose", "two.cose", "three.cose"].map(|file| {
+        let checked = record(file);
+        assert_eq!(checked["payload"], "hashed", "{checked}");
+        assert_eq!(checked["intervention"], "counterfactual", "the tag stays: {checked}");
+        let statement = std::fs::read(folder.join(file)).unwrap();
+        let statement = SignedStatement::parse(statement).unwrap();
+        let payload = statement.payload().unwrap();
+        let encoding = if payload[0] == b'{' { Encoding::Json } else { Encoding::Cbor };
+        let (read, _) = PacrRecord::read(encoding, payload);
+        let public = &read.tuple().unwrap().payload;
+        assert!(!public.windows(7).any(|seen| seen == b"what if"), "{file}");
+        checked["record_id"].clone()
+    });
+    assert_eq!(one, two, "one event, one name");
+    assert_ne!(one, three, "a guess at the words does not give the name");
+    let kept = std::fs::read(folder.join("kept")).unwrap();
+    assert_eq!(&kept[32..], b"what if", "32 random bytes, then the words");
+    let mode = std::fs::metadata(folder.join("kept")).unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+    std::fs::write(folder.join("guess"), [&kept[..32], b"what of"].concat()).unwrap();
+    std::fs::write(folder.join("short"), b"what if").unwrap();
+    for (file, disclosure, exit) in [
+        ("one.cose", "kept", 0),
+        ("two.cose", "kept", 0),
+        ("three.cose", "other", 0),
+        ("three.cose", "kept", 1),
+        ("one.cose", "guess", 1),
+        ("one.cose", "short", 1),
+    ] {
+        let line = format!("pacr check {file} --payload {disclosure} --json");
+        let (code, out) = capstan(folder, &line);
+        let answer: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((code, &answer["ok"]), (exit, &json!(exit == 0)), "{line}: {answer}");
+        assert_eq!(answer["disclosed"], exit == 0, "{line}: {answer}");
+    }
+    let (code, out) = capstan(folder, "pacr check json.cose --payload kept --json");
+    assert!(code == 2 && out.contains("pacr-payload-not-hashed"), "{out}");
+    // Nothing that was kept is written over.
+    for kept in ["guess", "short"] {
+        let before = std::fs::read(folder.join(kept)).unwrap();
+        let line = format!("seal event.json {how} --hash-payload {kept} --output x.cose --json");
+        let (code, out) = capstan(folder, &line);
+        assert!(code == 2 && out.contains("disclosure-differs"), "{kept}: {out}");
+        assert_eq!(std::fs::read(folder.join(kept)).unwrap(), before);
+    }
+    assert!(!folder.join("x.cose").exists());
 }
 
 /// Estimates are compared by overlap; a record that is only flagged is ok.

@@ -56,6 +56,12 @@ const BOTH_WAYS: &[(&str, &str, &str, &str)] = &[
     ("parent", "'known'", "['none', 'unknown']", "facts = { parent = 'known' }"),
     ("parent_operator", "'other'", "'same'", "facts = { parent_operator = 'other' }"),
     ("parent_superseded", "true", "false", "facts = { parent_superseded = true }"),
+    (
+        "payload",
+        "['empty', 'hashed']",
+        "'clear'",
+        "content_type = 'application/pacr+json'\npayload = '{\"payload\":\"UEFDUgI=\"}'",
+    ),
     ("predecessors", "'known'", "['none', 'unknown']", "facts = { predecessors = 'known' }"),
     ("profile", "'capsule'", "['opaque', 'hash']", ""),
     ("record_id", "'known'", "['new', 'other-chain']", "facts = { record_id = 'known' }"),
@@ -107,6 +113,53 @@ fn every_kind_of_condition_admits_and_refuses() {
             let neither = format!("[[allow]]\nissuer = '*'\n[[refuse]]\n{key} = {fails}");
             assert!(run(&neither, extra).admitted, "{key}");
         }
+    }
+}
+
+/// A policy that keeps words in clear off the log: a digest passes, and what
+/// cannot be read does not.
+#[test]
+fn causal_records_in_clear_are_refused() {
+    const ENVELOPE: &[u8] = &[0x82, 0xa1, 0x19, 0x01, 0x02, 0x2f, 0x58, 0x20];
+    let hashed = |tag: &[u8]| [tag, ENVELOPE, &[7; 32]].concat();
+    let rows: [(&str, Vec<u8>, &str); 9] = [
+        ("nothing", vec![], "empty"),
+        ("a tag", b"PACR\x02".to_vec(), "empty"),
+        ("a digest", hashed(b""), "hashed"),
+        ("a tagged digest", hashed(b"PACR\x01"), "hashed"),
+        ("a simulation", hashed(b"PACR\x05\x3f\xe0\x00\x00\x00\x00\x00\x00"), "hashed"),
+        ("words", b"Alice".to_vec(), "clear"),
+        ("tagged words", b"PACR\x02Alice".to_vec(), "clear"),
+        ("a digest and words", [hashed(b"PACR\x02"), b"Alice".to_vec()].concat(), "clear"),
+        ("a tag nobody knows", hashed(b"PACR\x09"), "clear"),
+    ];
+    let refuses = "[[allow]]\nissuer = '*'\n[[refuse]]\nprofile = 'pacr'\npayload = 'clear'";
+    let record = |payload: &str| {
+        format!("content_type = 'application/pacr+json'\npayload = '{{{payload}}}'")
+    };
+    for (what, payload, form) in rows {
+        let text = crate::wire::text::base64(&payload);
+        let case = record(&format!("\"payload\":\"{text}\""));
+        let outcome = run(&format!("[[allow]]\npayload = '{form}'"), &case);
+        assert!(outcome.admitted, "{what}: {}", outcome.detail);
+        let outcome = run(refuses, &case);
+        assert_eq!(outcome.admitted, form != "clear", "{what}: {}", outcome.detail);
+    }
+    for payload in ["\"payload\":7", ""] {
+        assert!(!run(refuses, &record(payload)).admitted, "unread is clear: {payload:?}");
+    }
+    assert!(run(refuses, "").admitted, "a capsule has no such payload");
+    // The policy that the documentation shows, and words beside the payload.
+    let page = include_str!("../../../docs/profiles/pacr.md");
+    let shown = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let digest = format!("\"payload\":\"{}\"", crate::wire::text::base64(&hashed(b"PACR\x02")));
+    for (members, admitted) in [
+        (digest.clone(), true),
+        (format!("{digest},\"name\":\"Alice\""), false),
+        ("\"payload\":\"QWxpY2U=\"".to_owned(), false),
+    ] {
+        let outcome = run(shown, &record(&members));
+        assert_eq!(outcome.admitted, admitted, "{members}: {}", outcome.detail);
     }
 }
 

@@ -6,6 +6,7 @@
 //! `inner`. Out: a whole record that breaks no rule but maybe 6 and 7.
 
 use super::PacrRecord;
+use super::hashed::{Disclosure, SALT_BYTES};
 use super::id::CausalId;
 use super::tag::{Kind, Tag};
 use super::tuple::SixTuple;
@@ -22,6 +23,30 @@ const UNNAMED: &str = "FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF";
 
 /// Makes the record that a description means, with the flags it carries.
 pub fn describe(description: &[u8]) -> Result<(SixTuple, Vec<Finding>), Error> {
+    let Described { tuple, is_named, flags } = read(description)?;
+    Ok((named(tuple, is_named)?, flags))
+}
+
+/// The same with a payload that is only a digest of what the application says,
+/// and what discloses it. A derived identity comes from the digest as well: it
+/// tells nobody more than the record does.
+pub fn describe_hashed(
+    description: &[u8],
+    salt: &[u8; SALT_BYTES],
+) -> Result<(SixTuple, Disclosure), Error> {
+    let Described { mut tuple, is_named, .. } = read(description)?;
+    let disclosure = tuple.hash_payload(salt).ok_or(wrong("/payload", "readable"))?;
+    Ok((named(tuple, is_named)?, disclosure))
+}
+
+/// A description as it was read.
+struct Described {
+    tuple: SixTuple,
+    is_named: bool,
+    flags: Vec<Finding>,
+}
+
+fn read(description: &[u8]) -> Result<Described, Error> {
     let described = Json::read(description).map_err(Error::NotJson)?;
     let Json::Object(members) = described else {
         return Err(wrong("", "an object"));
@@ -34,14 +59,16 @@ pub fn describe(description: &[u8]) -> Result<(SixTuple, Vec<Finding>), Error> {
         .into_iter()
         .partition(|f| f.severity == Severity::Error || f.code == "pacr-member-unknown");
     match record.tuple {
-        Some(mut tuple) if broken.is_empty() => {
-            if !is_named {
-                tuple.id = derived(&tuple)?;
-            }
-            Ok((tuple, flags))
-        }
+        Some(tuple) if broken.is_empty() => Ok(Described { tuple, is_named, flags }),
         _ => Err(Error::Broken { findings: broken }),
     }
+}
+
+fn named(mut tuple: SixTuple, is_named: bool) -> Result<SixTuple, Error> {
+    if !is_named {
+        tuple.id = derived(&tuple)?;
+    }
+    Ok(tuple)
 }
 
 /// The same description is the same event: its name comes from what it says.

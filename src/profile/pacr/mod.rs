@@ -11,6 +11,7 @@ pub mod dag;
 mod describe;
 mod fields;
 mod form;
+mod hashed;
 mod id;
 mod import;
 mod prov;
@@ -28,7 +29,8 @@ use crate::wire::json::Json;
 
 pub use codes::{CODES, IMPORT_CODES};
 pub use compare::{Compared, Comparison, Estimates};
-pub use describe::{Error as DescriptionError, describe};
+pub use describe::{Error as DescriptionError, describe, describe_hashed};
+pub use hashed::{Disclosure, PayloadForm, SALT_BYTES};
 pub use id::CausalId;
 pub use prov::{mark_cut, prov, prov_bytes};
 pub use tag::{Error as TagError, Kind, Tag};
@@ -185,6 +187,17 @@ impl PacrRecord {
     /// The length of its payload; 0 if that could not be read.
     pub fn payload_bytes(&self) -> usize {
         self.parts.payload.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Whether its payload can be read by everybody.
+    pub fn payload_form(&self) -> PayloadForm {
+        PayloadForm::of(self.parts.payload.as_deref())
+    }
+
+    /// Whether its payload is the digest of this disclosure; none if it is no
+    /// digest.
+    pub fn discloses(&self, disclosure: &[u8]) -> Option<bool> {
+        hashed::discloses(self.parts.payload.as_deref()?, disclosure)
     }
 
     /// How it relates to the world: the name of a kind, or `unknown`. What
