@@ -3,7 +3,7 @@
 #![no_main]
 
 use capstan::profile::Severity;
-use capstan::profile::cra::carp::{authorises, clock_skew};
+use capstan::profile::cra::carp::{Part, authorises, clock_skew};
 use capstan::profile::cra::{AtlasRecord, CarpRecord};
 use capstan::wire::time::UnixSeconds;
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +12,9 @@ fuzz_target!(|bytes: &[u8]| {
     let (carp, findings) = CarpRecord::read(bytes);
     let errors = findings.iter().any(|f| f.severity == Severity::Error);
     assert_eq!(carp.summary().ok, Some(!errors));
-    clock_skew(&carp, UnixSeconds::new(0));
+    if let Some(Part::Request(asked)) = carp.summary().exchange.as_deref() {
+        clock_skew(asked, UnixSeconds::new(0), 5);
+    }
     assert!(authorises(&carp, &carp, UnixSeconds::new(0)).is_err());
     let (atlas, findings) = AtlasRecord::read(bytes);
     let errors = findings.iter().any(|f| f.severity == Severity::Error);
