@@ -69,9 +69,10 @@ impl Source {
         }
     }
 
-    /// The top-level module of a file in `src`.
+    /// The top-level module of a file of the program or of the pure half.
     fn module(&self) -> Option<&str> {
-        let name = self.path.strip_prefix("src/")?.split('/').next()?;
+        let path = self.path.strip_prefix("core/").unwrap_or(&self.path);
+        let name = path.strip_prefix("src/")?.split('/').next()?;
         Some(name.strip_suffix(".rs").unwrap_or(name))
     }
 
@@ -205,7 +206,11 @@ fn has_reasons(manifest: &str) -> Vec<String> {
     for line in manifest.lines().map(str::trim) {
         if let Some(section) = line.strip_prefix('[') {
             in_dependencies = section.ends_with("dependencies]");
-        } else if in_dependencies && line.contains('=') && !line.starts_with('#') {
+        } else if in_dependencies
+            && line.contains('=')
+            && !line.starts_with('#')
+            && !line.contains("workspace = true")
+        {
             let reason = line.rsplit_once('#').map(|(_, reason)| reason.trim());
             if reason.is_none_or(str::is_empty) {
                 found.push(format!("Cargo.toml: no reason for {line}"));
@@ -280,7 +285,7 @@ fn read_tree(root: &Path, under: &str, into: &mut Vec<Source>) {
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
-    for part in ["src", "tests", "benches", "fuzz", "policy", "docs", "deploy", "openapi"] {
+    for part in ["src", "core", "tests", "benches", "fuzz", "policy", "docs", "deploy", "openapi"] {
         read_tree(root, part, &mut all);
     }
     for name in ["Cargo.toml", "README.md", "CHANGELOG.md", "SECURITY.md", "Dockerfile", "test"] {
@@ -303,7 +308,7 @@ fn the_source_is_tidy() {
                 findings.extend(check(source));
             }
         }
-        if source.path == "Cargo.toml" {
+        if source.path.ends_with("Cargo.toml") {
             findings.extend(has_reasons(&source.text));
         }
         if ["docs/threat-model.md", "docs/fuzzing.md"].contains(&source.path.as_str()) {
@@ -320,24 +325,24 @@ type Check = fn(&Source) -> Vec<String>;
 fn every_check_can_fail() {
     let mark = ["// TO", "DO: later"].concat();
     let cases: &[(Check, &str, &str, usize)] = &[
-        (looks_left, "src/key/mod.rs", "use crate::wire::cbor;", 0),
-        (looks_left, "src/wire/mod.rs", "use crate::wire::cbor;", 0),
-        (looks_left, "src/wire/mod.rs", "use crate::key::KeyId;", 1),
-        (looks_left, "src/wire.rs", "use crate::key::KeyId;", 1),
-        (looks_left, "src/log/mod.rs", "use crate::{key, receipt::{Head, Proofs}, wire};", 1),
-        (looks_left, "src/log/mod.rs", "fn f(x: crate::store::Store) {}", 1),
-        (looks_left, "src/log/mod.rs", "/// See `crate::store`.", 0),
-        (looks_left, "src/log/mod.rs", "use crate::elsewhere;", 1),
-        (looks_left, "src/wire/tests.rs", "use crate::key::KeyId;", 0),
+        (looks_left, "core/src/key/mod.rs", "use crate::wire::cbor;", 0),
+        (looks_left, "core/src/wire/mod.rs", "use crate::wire::cbor;", 0),
+        (looks_left, "core/src/wire/mod.rs", "use crate::key::KeyId;", 1),
+        (looks_left, "core/src/wire.rs", "use crate::key::KeyId;", 1),
+        (looks_left, "core/src/log/mod.rs", "use crate::{key, receipt::{Head, Proofs}, wire};", 1),
+        (looks_left, "core/src/log/mod.rs", "fn f(x: crate::store::Store) {}", 1),
+        (looks_left, "core/src/log/mod.rs", "/// See `crate::store`.", 0),
+        (looks_left, "core/src/log/mod.rs", "use crate::elsewhere;", 1),
+        (looks_left, "core/src/wire/tests.rs", "use crate::key::KeyId;", 0),
         (looks_left, "src/http/mod.rs", "use crate::cli;", 1),
         (is_placed, "src/util.rs", "", 1),
         (is_placed, "src/lib.rs", "", 0),
-        (is_pure, "src/log/mod.rs", "use std::fs;", 1),
-        (is_pure, "src/verify/mod.rs", "let now = std::time::SystemTime::now();", 1),
-        (is_pure, "src/verify/mod.rs", "// tokio is elsewhere", 0),
-        (is_pure, "src/verify/mod.rs", "let instantiated = 1;", 0),
+        (is_pure, "core/src/log/mod.rs", "use std::fs;", 1),
+        (is_pure, "core/src/verify/mod.rs", "let now = std::time::SystemTime::now();", 1),
+        (is_pure, "core/src/verify/mod.rs", "// tokio is elsewhere", 0),
+        (is_pure, "core/src/verify/mod.rs", "let instantiated = 1;", 0),
         (is_pure, "src/store/mod.rs", "use std::fs;", 0),
-        (is_pure, "src/log/tests.rs", "use std::fs;", 0),
+        (is_pure, "core/src/log/tests.rs", "use std::fs;", 0),
         (has_no_leftovers, "README.md", &mark, 1),
         (has_no_leftovers, "README.md", &["AUTO", "TO", "DOS"].concat(), 0),
         (has_no_leftovers, "src/a.rs", &["#[igno", "re]"].concat(), 1),
@@ -351,7 +356,7 @@ fn every_check_can_fail() {
 
 #[test]
 fn tests_can_be_missing() {
-    let tests = || Source::new("src/key/tests.rs", "fn at_the_edge() {}");
+    let tests = || Source::new("core/src/key/tests.rs", "fn at_the_edge() {}");
     let target = || Source::new("fuzz/fuzz_targets/tile_path.rs", "");
     let page = |text: &str| Source::new("docs/fuzzing.md", text);
     let found = |text: &str| unknown_tests(&page(text), &[tests(), target()]);
@@ -366,17 +371,21 @@ fn tests_can_be_missing() {
 fn reasons_and_codes_can_be_missing() {
     assert_eq!(has_reasons("[dependencies]\na = \"1\" # why\n# a remark\n"), [""; 0]);
     assert_eq!(has_reasons("[dev-dependencies]\na = \"1\"\nb = \"1\" #\n").len(), 2);
+    assert_eq!(has_reasons("[dependencies]\na.workspace = true\n"), [""; 0]);
     assert_eq!(has_reasons("[package]\nname = \"a\"\n"), [""; 0]);
     let error = "    pub fn code(&self) -> &str {\n        match self {\n            \
                  Self::A => \"a-b\",\n            Self::B(_) => \"c\",\n        }\n    }\n";
-    let source = || Source::new("src/key/mod.rs", error);
+    let source = || Source::new("core/src/key/mod.rs", error);
     assert_eq!(codes(&source()), ["a-b", "c"]);
     assert_eq!(untested_codes(&[source()]).len(), 2);
-    let test = |text: &str| Source::new("src/key/tests.rs", text);
-    assert_eq!(untested_codes(&[source(), test("\"a-b\"")]), ["src/key/mod.rs: c is in no test"]);
+    let test = |text: &str| Source::new("core/src/key/tests.rs", text);
+    assert_eq!(
+        untested_codes(&[source(), test("\"a-b\"")]),
+        ["core/src/key/mod.rs: c is in no test"]
+    );
     assert_eq!(untested_codes(&[source(), test("\"a-b\", \"c\"")]), [""; 0]);
     assert_eq!(untested_codes(&[source(), test("\"a-b-c\"")]).len(), 2);
     let inline = "#[cfg(test)]\nmod tests {\n    \"a-b\" \"c\"\n}\n";
-    let inline = Source::new("src/key/mod.rs", &format!("{error}{inline}"));
+    let inline = Source::new("core/src/key/mod.rs", &format!("{error}{inline}"));
     assert_eq!(untested_codes(&[inline]), [""; 0]);
 }

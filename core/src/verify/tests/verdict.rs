@@ -314,6 +314,6 @@ fn the_documented_table_is_what_a_yes_rests_on() {
             (file.to_owned(), counted.map(|check| check.name.to_owned()).collect())
         })
         .collect();
-    let page = include_str!("../../../docs/verify.md");
+    let page = include_str!("../../../../docs/verify.md");
     assert_eq!(table(page, "| file | a yes rests on |"), found);
 }

@@ -11,8 +11,8 @@ use crate::key::SigningKey;
 use crate::profile;
 use crate::trust::TrustAnchors;
 
-const OPEN: &str = include_str!("../../policy/open.toml");
-const ISSUERS: &str = include_str!("../../policy/issuers.toml");
+const OPEN: &str = include_str!("../../../policy/open.toml");
+const ISSUERS: &str = include_str!("../../../policy/issuers.toml");
 
 fn authentic(sketch: &Sketch, key: &SigningKey, trust: &TrustAnchors) -> Authentic {
     let statement = SignedStatement::parse(sketch.sign(key)).unwrap();

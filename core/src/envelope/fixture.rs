@@ -1,4 +1,6 @@
-//! Statements made to measure, for the tests of this module's neighbours.
+//! Statements with any part changed, for tests here and in other crates.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use ciborium::Value;
 
@@ -7,31 +9,31 @@ use crate::key::{Algorithm, PublicKey, SigningKey};
 use crate::wire::time::UnixSeconds;
 
 /// 2026-06-01T00:00:00Z.
-pub(crate) const NOW: UnixSeconds = UnixSeconds::new(1_780_272_000);
-pub(crate) const ISSUER: &str = "https://agent.example";
-pub(crate) const SUBJECT: &str = "urn:example:run:1";
+pub const NOW: UnixSeconds = UnixSeconds::new(1_780_272_000);
+pub const ISSUER: &str = "https://agent.example";
+pub const SUBJECT: &str = "urn:example:run:1";
 
 /// A statement before it is signed, every part open to change.
 #[derive(Clone)]
-pub(crate) struct Sketch {
-    pub(crate) protected: Vec<(Value, Value)>,
-    pub(crate) unprotected: Vec<(Value, Value)>,
-    pub(crate) payload: Value,
+pub struct Sketch {
+    pub protected: Vec<(Value, Value)>,
+    pub unprotected: Vec<(Value, Value)>,
+    pub payload: Value,
 }
 
 /// A new ES256 key.
-pub(crate) fn es256() -> SigningKey {
+pub fn es256() -> SigningKey {
     SigningKey::generate(Algorithm::Es256).unwrap()
 }
 
 /// A new Ed25519 key.
-pub(crate) fn ed25519() -> SigningKey {
+pub fn ed25519() -> SigningKey {
     SigningKey::generate(Algorithm::EdDsa).unwrap()
 }
 
 impl Sketch {
     /// A good statement with only a kid, for a key somebody has pinned.
-    pub(crate) fn new(key: &SigningKey) -> Self {
+    pub fn new(key: &SigningKey) -> Self {
         let claims = vec![(1.into(), ISSUER.into()), (2.into(), SUBJECT.into())];
         Self {
             protected: vec![
@@ -46,36 +48,36 @@ impl Sketch {
     }
 
     /// The same with the key in the confirmation claim.
-    pub(crate) fn self_certified(key: &SigningKey) -> Self {
+    pub fn self_certified(key: &SigningKey) -> Self {
         Self::new(key).claim(8, cnf(key.public()))
     }
 
     /// With another value under a protected label.
-    pub(crate) fn with(mut self, label: impl Into<Value>, value: impl Into<Value>) -> Self {
+    pub fn with(mut self, label: impl Into<Value>, value: impl Into<Value>) -> Self {
         put(&mut self.protected, label.into(), Some(value.into()));
         self
     }
 
     /// Without a protected label.
-    pub(crate) fn without(mut self, label: i64) -> Self {
+    pub fn without(mut self, label: i64) -> Self {
         put(&mut self.protected, label.into(), None);
         self
     }
 
     /// With another value for a CWT claim.
-    pub(crate) fn claim(mut self, claim: i64, value: impl Into<Value>) -> Self {
+    pub fn claim(mut self, claim: i64, value: impl Into<Value>) -> Self {
         put(self.claims(), claim.into(), Some(value.into()));
         self
     }
 
     /// With a CWT claim labelled by text, before all others.
-    pub(crate) fn named(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn named(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.claims().insert(0, (name.into(), value.into()));
         self
     }
 
     /// Without a CWT claim.
-    pub(crate) fn without_claim(mut self, claim: i64) -> Self {
+    pub fn without_claim(mut self, claim: i64) -> Self {
         put(self.claims(), claim.into(), None);
         self
     }
@@ -86,31 +88,27 @@ impl Sketch {
     }
 
     /// With an unprotected label.
-    pub(crate) fn unprotected(mut self, label: impl Into<Value>, value: impl Into<Value>) -> Self {
+    pub fn unprotected(mut self, label: impl Into<Value>, value: impl Into<Value>) -> Self {
         put(&mut self.unprotected, label.into(), Some(value.into()));
         self
     }
 
     /// With another payload.
-    pub(crate) fn payload(mut self, payload: &[u8]) -> Self {
+    pub fn payload(mut self, payload: &[u8]) -> Self {
         self.payload = bytes(payload);
         self
     }
 
-    pub(crate) fn sign(&self, key: &SigningKey) -> Vec<u8> {
+    pub fn sign(&self, key: &SigningKey) -> Vec<u8> {
         self.sign_with(|message| key.sign(message).unwrap())
     }
 
-    pub(crate) fn sign_with(&self, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    pub fn sign_with(&self, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
         self.assemble(encode(&Value::Map(self.protected.clone())), sign)
     }
 
     /// With protected bytes of any kind, signed as they are.
-    pub(crate) fn assemble(
-        &self,
-        protected: Vec<u8>,
-        sign: impl FnOnce(&[u8]) -> Vec<u8>,
-    ) -> Vec<u8> {
+    pub fn assemble(&self, protected: Vec<u8>, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
         let payload = self.payload.as_bytes().cloned().unwrap_or_default();
         let signature = sign(&sig_structure(&protected, &payload));
         let parts = vec![
@@ -134,21 +132,21 @@ fn put(map: &mut Vec<(Value, Value)>, label: Value, value: Option<Value>) {
 }
 
 /// A confirmation claim with this key.
-pub(crate) fn cnf(key: &PublicKey) -> Value {
+pub fn cnf(key: &PublicKey) -> Value {
     Value::Map(vec![(1.into(), decode(&key.to_cose_key()))])
 }
 
 /// A byte string.
-pub(crate) fn bytes(bytes: &[u8]) -> Value {
+pub fn bytes(bytes: &[u8]) -> Value {
     Value::Bytes(bytes.to_vec())
 }
 
-pub(crate) fn encode(value: &Value) -> Vec<u8> {
+pub fn encode(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     ciborium::into_writer(value, &mut out).unwrap();
     out
 }
 
-pub(crate) fn decode(bytes: &[u8]) -> Value {
+pub fn decode(bytes: &[u8]) -> Value {
     ciborium::from_reader(bytes).unwrap()
 }

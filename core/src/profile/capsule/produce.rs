@@ -17,14 +17,14 @@ const SPEC_VERSION: &str = "draft-mih-scitt-agent-action-capsule-01";
 /// One agent action, ready to be sealed.
 ///
 /// ```
-/// use capstan::envelope::{Draft, seal_with_claims};
-/// use capstan::key::{Algorithm, SigningKey};
-/// use capstan::profile::capsule::{
+/// use capstan_core::envelope::{Draft, seal_with_claims};
+/// use capstan_core::key::{Algorithm, SigningKey};
+/// use capstan_core::profile::capsule::{
 ///     Action, ActionKind, Attested, CONTENT_TYPE, Disposer, Disposition, Effect, EffectState,
 /// };
-/// use capstan::wire::jcs::Suite;
-/// use capstan::wire::json::Json;
-/// use capstan::wire::time::UnixSeconds;
+/// use capstan_core::wire::jcs::Suite;
+/// use capstan_core::wire::json::Json;
+/// use capstan_core::wire::time::UnixSeconds;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let response = Suite::JcsN.digest(&Json::read(br#"{"paid":true}"#)?)?;

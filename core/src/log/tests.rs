@@ -55,7 +55,7 @@ impl Kept {
 #[test]
 #[allow(clippy::disallowed_macros, reason = "the test runner keeps what a test prints")]
 fn known_answers() {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/vectors").to_owned();
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/vectors").to_owned();
     let folder = std::env::var("CAPSTAN_VECTORS").unwrap_or(default);
     let Ok(text) = std::fs::read_to_string(format!("{folder}/scitt/rfc9162-kat/kat.json")) else {
         println!("no vectors in {folder}; set CAPSTAN_VECTORS");

@@ -6,8 +6,8 @@
 
 mod door;
 mod error;
-#[cfg(test)]
-pub(crate) mod fixture;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixture;
 mod header;
 mod id;
 mod issuer;

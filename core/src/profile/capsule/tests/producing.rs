@@ -137,7 +137,7 @@ fn all_mistakes_are_reported_at_once() {
 
 /// The documentation of descriptions, from its heading to the next.
 fn documented() -> &'static str {
-    let page = include_str!("../../../../docs/profiles/capsule.md");
+    let page = include_str!("../../../../../docs/profiles/capsule.md");
     let (_, rest) = page.split_once("## Describing an action\n").unwrap();
     rest.split_once("\n## ").unwrap().0
 }

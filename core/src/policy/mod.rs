@@ -25,8 +25,7 @@ use crate::profile::{Control, Read, Record};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
-#[cfg(feature = "cli")]
-pub(crate) use cases::certificate::certify;
+pub use cases::certificate::certify;
 pub use cases::{Cases, Outcome as CaseOutcome};
 pub use explain::{ConditionTrace, Refusal, RuleTrace};
 pub use facts::Facts;

@@ -43,7 +43,7 @@ impl Severity {
 
 impl Finding {
     /// An observation of ours, outside the profile's own checks.
-    pub(crate) fn new(
+    pub fn new(
         severity: Severity,
         code: &'static str,
         at: impl Into<String>,
@@ -63,7 +63,7 @@ impl Finding {
     }
 
     /// A finding of one of the profile's numbered checks; its errors gate.
-    pub(crate) fn of_check(
+    pub fn of_check(
         check: u8,
         severity: Severity,
         code: &'static str,

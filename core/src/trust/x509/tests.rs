@@ -299,7 +299,7 @@ fn a_leaf_key_we_cannot_use_is_named() {
 
 fn vectors() -> Option<PathBuf> {
     let path = std::env::var_os("CAPSTAN_VECTORS").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors"),
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/vectors"),
         PathBuf::from,
     );
     let path = path.join("scitt/scitt-ccf-ledger");

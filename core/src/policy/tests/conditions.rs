@@ -5,7 +5,7 @@ use super::super::condition::KINDS;
 use super::*;
 use crate::key::Algorithm;
 
-const AGENTS: &str = include_str!("../../../policy/agents.cases.toml");
+const AGENTS: &str = include_str!("../../../../policy/agents.cases.toml");
 
 /// The capsule of the shipped cases, with one case of our own.
 fn case(extra: &str) -> Cases {
@@ -150,7 +150,7 @@ fn causal_records_in_clear_are_refused() {
     }
     assert!(run(refuses, "").admitted, "a capsule has no such payload");
     // The policy that the documentation shows, and words beside the payload.
-    let page = include_str!("../../../docs/profiles/pacr.md");
+    let page = include_str!("../../../../docs/profiles/pacr.md");
     let shown = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let digest = format!("\"payload\":\"{}\"", crate::wire::text::base64(&hashed(b"PACR\x02")));
     for (members, admitted) in [
@@ -241,7 +241,7 @@ fn rego_that_errs_or_never_ends_refuses() {
 
 #[test]
 fn the_cases_beside_the_shipped_policies() {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/policy");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../policy");
     let mut ran = 0;
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

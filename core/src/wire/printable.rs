@@ -6,7 +6,7 @@
 //! did not come from our own source:
 //!
 //! ```
-//! use capstan::wire::printable::printable;
+//! use capstan_core::wire::printable::printable;
 //! let issuer = "https://bank.example\nyes\u{1b}[8m";
 //! let line = printable!("signed by {}", issuer);
 //! assert_eq!(line.as_str(), r"signed by https://bank.example\nyes\u{1b}[8m");
@@ -16,13 +16,13 @@
 //! inside the braces would not be escaped, so neither compiles:
 //!
 //! ```compile_fail
-//! # use capstan::wire::printable::Printable;
+//! # use capstan_core::wire::printable::Printable;
 //! let issuer = String::from("https://bank.example");
 //! let line: Printable = format!("signed by {issuer}").into();
 //! ```
 //!
 //! ```compile_fail
-//! # use capstan::wire::printable::printable;
+//! # use capstan_core::wire::printable::printable;
 //! let issuer = "https://bank.example";
 //! let line = printable!("signed by {issuer}");
 //! ```
