@@ -1,44 +1,19 @@
 //! The log at work: the journey of a statement, and the one writer at its
 //! end.
 //!
-//! `register.rs` is the journey, read it first. `writer.rs` turns a batch of
-//! admitted statements into one durable commit and one signature; `queue.rs`
-//! runs it at its own pace. Everything a reader needs comes from the last
-//! `Snapshot`, so reads never wait for the writer.
+//! `write/` takes a statement from its bytes to its receipt; begin with
+//! `write/register.rs`. `read/` answers from the last `Snapshot`, so reads never
+//! wait for the writer. `maintain/` is for operators: publication, backup,
+//! fsck, replay.
 
-mod anchors;
-mod backup;
-mod bundle;
-mod catalog;
-mod charge;
 mod clock;
-mod control;
 mod error;
-mod facts;
-mod fsck;
-mod held;
-mod hold;
-mod ledger;
-mod line;
-mod lineage;
-mod names;
+mod maintain;
 mod open;
-mod proof;
-mod publish;
-mod queue;
-mod rate;
-mod reader;
-mod recent;
-mod refusals;
-mod register;
-mod replay;
-mod restore;
-mod scrub;
-mod telling;
+mod read;
 #[cfg(test)]
 pub(crate) mod tests;
-mod waiting;
-mod writer;
+mod write;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -55,32 +30,32 @@ use crate::resolve::DidWebResolver;
 use crate::store::Store;
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
-use held::Held;
+use write::held::Held;
 
-pub use anchors::anchors_used;
-pub use backup::backup;
-pub use catalog::{NOT_PROOF, reindex};
 pub use clock::now;
-pub use control::{Error as ControlError, rotate};
 pub use error::{Fault, Rejected};
-pub use facts::facts;
-pub use fsck::{Checked, Finding, fsck};
-pub use hold::Waiting;
-pub use ledger::Wrong;
+pub use maintain::anchors::anchors_used;
+pub use maintain::backup::backup;
+pub use maintain::facts::facts;
+pub use maintain::fsck::{Checked, Finding, fsck};
+pub use maintain::ledger::Wrong;
+pub use maintain::publish::keep_publishing;
+pub use maintain::replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
+pub use maintain::restore::{Note, Proof, RestoreOptions, Restored, Resumed, restore, resume};
+pub use maintain::scrub::{Step, keep_scrubbing};
 pub use open::{Options, init, init_guarded, name, open};
-pub use proof::Whereabouts;
-pub use publish::keep_publishing;
-pub use queue::{QueueLimits, Ticket};
-pub use rate::{Buckets, Pace};
-pub use reader::Reader;
-pub use refusals::{Refused, refusals};
-pub use register::{Candidate, Entry, Prepared, Recognised, Registered};
-pub use replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
-pub use restore::{Note, Proof, RestoreOptions, Restored, Resumed, restore, resume};
-pub use scrub::{Step, keep_scrubbing};
+pub use read::catalog::{NOT_PROOF, reindex};
+pub use read::proof::Whereabouts;
+pub use read::reader::Reader;
 #[cfg(feature = "cli")]
-pub(crate) use telling::summary_json;
-pub use writer::{Error as CommitError, Writer};
+pub(crate) use read::telling::summary_json;
+pub use write::control::{Error as ControlError, rotate};
+pub use write::hold::Waiting;
+pub use write::queue::{QueueLimits, Ticket};
+pub use write::rate::{Buckets, Pace};
+pub use write::refusals::{Refused, refusals};
+pub use write::register::{Candidate, Entry, Prepared, Recognised, Registered};
+pub use write::writer::{Error as CommitError, Writer};
 
 /// A running log.
 pub struct Service {
@@ -88,21 +63,21 @@ pub struct Service {
     options: Options,
     store: Arc<Store>,
     shared: Arc<Shared>,
-    queue: queue::Queue,
+    queue: write::queue::Queue,
     checkpoint_key: SigningKey,
     /// Held while publishing: two at once would rename each other's files.
     publishing: Mutex<()>,
     /// The tree whose open items were counted last.
     counted: Mutex<Option<TreeSize>>,
     resolver: Option<DidWebResolver>,
-    issuer_rate: Buckets<charge::Payer>,
+    issuer_rate: Buckets<write::charge::Payer>,
     /// Held while an issuer is charged.
     charging: Mutex<()>,
     read_only: AtomicBool,
     reload_failed: AtomicBool,
     /// Set once, by the scrub.
     damaged: AtomicBool,
-    refusals: refusals::Refusals,
+    refusals: write::refusals::Refusals,
     metrics: Metrics,
 }
 

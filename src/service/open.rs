@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 
-use super::control::{self, read_files};
-use super::queue::{Queue, QueueLimits};
-use super::recent::Recent;
-use super::refusals::Refusals;
+use super::write::control::{self, read_files};
+use super::write::queue::{Queue, QueueLimits};
+use super::write::recent::Recent;
+use super::write::refusals::Refusals;
 use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
 use crate::checkpoint::{SignedCheckpoint, VerifierKey};
 use crate::config::{Config, Pacr};

@@ -36,7 +36,7 @@ MUTANTS = [
     ),
     (
         "does not write the guard",
-        [("src/service/publish.rs", "guard_of(&self.store, self.options.guard.as_deref()).write(&head)?;", "let _ = guard_of;")],
+        [("src/service/maintain/publish.rs", "guard_of(&self.store, self.options.guard.as_deref()).write(&head)?;", "let _ = guard_of;")],
         "clock",
     ),
     (
@@ -47,8 +47,8 @@ MUTANTS = [
     (
         "gives a statement a second place",
         [
-            ("src/service/register.rs", "let index = self.store.find(&authentic.id())?;", "let index = None::<LeafIndex>;"),
-            ("src/service/writer.rs", "if may_be_old {", "if may_be_old && false {"),
+            ("src/service/write/register.rs", "let index = self.store.find(&authentic.id())?;", "let index = None::<LeafIndex>;"),
+            ("src/service/write/writer.rs", "if may_be_old {", "if may_be_old && false {"),
         ],
         "kill",
     ),

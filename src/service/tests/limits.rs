@@ -4,7 +4,7 @@
 use super::*;
 use crate::config::Pacr;
 use crate::profile::pacr::{JSON_CONTENT_TYPE, describe};
-use crate::service::replay::{ReplayOptions, replay};
+use crate::service::{ReplayOptions, replay};
 
 fn record(number: usize, causes: usize, payload: usize) -> Vec<u8> {
     let key = es256();

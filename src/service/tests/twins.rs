@@ -4,7 +4,7 @@ use super::*;
 use crate::envelope::{Authentic, Door, Resolved, SignedStatement};
 use crate::key::{SigningKey, twin};
 use crate::log::TreeSize;
-use crate::service::queue::Answer;
+use crate::service::write::queue::Answer;
 use crate::store::Terms;
 use crate::trust::TrustAnchors;
 

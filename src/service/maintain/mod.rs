@@ -1,0 +1,12 @@
+//! What an operator does with a whole log: publish, check, back up, restore,
+//! replay.
+
+pub(super) mod anchors;
+pub(super) mod backup;
+pub(super) mod facts;
+pub(super) mod fsck;
+pub(super) mod ledger;
+pub(super) mod publish;
+pub(super) mod replay;
+pub(super) mod restore;
+pub(super) mod scrub;

@@ -1,0 +1,206 @@
+//! A statement with everything that shows, offline, why it is in the log.
+
+use std::collections::BTreeSet;
+
+use super::reader::Halt;
+use crate::log::{LeafIndex, TreeSize};
+use crate::profile::cra::carp::Part;
+use crate::profile::{self, Control, Span, Summary};
+use crate::service::{Entry, Fault, Reader};
+use crate::store::{Error, Field, Query, Term};
+use crate::verify::Bundle;
+
+/// Records of one chain that travel along.
+const CHAIN_MAX: usize = 200;
+/// Statements of a session among which the one before is looked for.
+const SESSION_MAX: usize = 64;
+
+impl Reader<'_> {
+    /// The bundle of an entry. All its receipts are of one head, and its
+    /// checkpoint is of that head too. A chain that costs too much comes
+    /// without its oldest records, and the reader knows that it was cut.
+    pub fn bundle(&mut self, entry: &Entry) -> Result<Vec<u8>, Fault> {
+        // The parts that no bundle is without have a budget of their own.
+        let mut own = self.renewed();
+        let stored = own.needed(entry.index, |own| Ok(own.logged(entry.index)?.stored))?;
+        let statement = own.needed(entry.index, |own| own.transparent(entry.index))?;
+        let policy = own.control_before(Control::Policy, entry.index)?;
+        let trust = own.control_before(Control::Trust, entry.index)?;
+        let bundle = Bundle {
+            statement,
+            policy,
+            trust,
+            chain: self.chain_before(entry)?,
+            checkpoint: self.checkpoint()?,
+            collateral: stored.collateral,
+            time: stored.time,
+        };
+        Ok(bundle.encode())
+    }
+
+    /// What cannot be left out.
+    fn needed<T>(
+        &mut self,
+        index: LeafIndex,
+        get: impl FnOnce(&mut Self) -> Result<T, Halt>,
+    ) -> Result<T, Fault> {
+        get(self).map_err(|halt| match halt {
+            Halt::Fault(fault) => fault,
+            Halt::Spent(_) => Error::StatementMissing { index }.into(),
+        })
+    }
+
+    /// The control statement of a kind that was in force at an index.
+    fn control_before(&mut self, control: Control, index: LeafIndex) -> Result<Vec<u8>, Fault> {
+        let found = self.in_force_at(control, index)?;
+        let found = found.ok_or(Error::StatementMissing { index })?;
+        self.needed(found, |own| own.transparent(found))
+    }
+
+    /// Where the control statement stands that was in force at an index.
+    pub(in crate::service) fn in_force_at(
+        &mut self,
+        control: Control,
+        index: LeafIndex,
+    ) -> Result<Option<LeafIndex>, Fault> {
+        let fields = vec![
+            (Field::Issuer, self.issuer().to_owned()),
+            (Field::Subject, control.subject().to_owned()),
+            (Field::Profile, "control".to_owned()),
+        ];
+        let query = Query { fields, limit: 1, ..Query::default() };
+        // A control statement is judged by the rules before it; the first
+        // ones of a log come with themselves.
+        for size in [TreeSize::new(index.get()), self.size()] {
+            let page = self.page_before(&query, size)?;
+            if let Some(found) = page.found.first() {
+                return Ok(Some(*found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The records that the entry's chain leads back to, those it names as its
+    /// predecessors, the one its session goes on from, and the part of its
+    /// exchange that it is judged by, oldest first.
+    fn chain_before(&mut self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
+        let mut found = BTreeSet::new();
+        match self.follow_chain(entry, &mut found) {
+            Ok(()) | Err(Halt::Spent(_)) => {}
+            Err(Halt::Fault(fault)) => return Err(fault),
+        }
+        // The nearest first, as far as the budget goes.
+        let mut chain = Vec::new();
+        for index in found.into_iter().rev() {
+            match self.transparent(index) {
+                Ok(bytes) => chain.push(bytes),
+                Err(Halt::Spent(_)) => break,
+                Err(Halt::Fault(fault)) => return Err(fault),
+            }
+        }
+        chain.reverse();
+        Ok(chain)
+    }
+
+    fn follow_chain(&mut self, entry: &Entry, found: &mut BTreeSet<LeafIndex>) -> Result<(), Halt> {
+        let own = self.summary_at(entry.index)?;
+        let (mut at, mut parent) = (entry.index, own.parent.clone());
+        while let Some(before) = parent {
+            let Some(index) = self.first_before(&before.record_id, at)? else { break };
+            if found.len() >= CHAIN_MAX {
+                self.cut();
+                break;
+            }
+            found.insert(index);
+            (at, parent) = (index, self.summary_at(index)?.parent);
+        }
+        if own.predecessors.len() > CHAIN_MAX {
+            self.cut();
+        }
+        for id in own.predecessors.iter().take(CHAIN_MAX) {
+            found.extend(self.first_before(id, entry.index)?);
+        }
+        if let Some(span) = &own.session {
+            // Its issuer's own; and whoever's, which is what the first
+            // version of the rules looked at.
+            let issuer = self.told(entry.index)?.issuer;
+            found.extend(self.session_before(span, Some(issuer), entry.index)?);
+            found.extend(self.session_before(span, None, entry.index)?);
+        }
+        if own.exchange.is_some() {
+            self.exchange_before(entry.index, found)?;
+        }
+        Ok(())
+    }
+
+    /// What a CARP document is judged by: an execute request by its resolution
+    /// and a request of the same id, a response by its request and all that
+    /// one was judged by.
+    fn exchange_before(
+        &mut self,
+        index: LeafIndex,
+        found: &mut BTreeSet<LeafIndex>,
+    ) -> Result<(), Halt> {
+        let (issuer, Summary { exchange: Some(part), .. }) = self.read_at(index)? else {
+            return Ok(());
+        };
+        let before = TreeSize::new(index.get());
+        match *part {
+            Part::Request(asked) => {
+                found.extend(self.first(&Term::request(&issuer, &asked), before)?);
+                let Some(wanted) = asked.execution else { return Ok(()) };
+                let own = self.first(&Term::resolution(&issuer, &wanted.resolution), before)?;
+                let any = Term::new(Field::RecordId, &wanted.resolution);
+                found.extend(if own.is_some() { own } else { self.first(&any, before)? });
+            }
+            Part::Resolution(_) => {}
+            Part::Response(done) => {
+                let request = self.first(&Term::execution(&issuer, &done.request), before)?;
+                if let Some(request) = request {
+                    found.insert(request);
+                    self.exchange_before(request, found)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn summary_at(&mut self, index: LeafIndex) -> Result<Summary, Halt> {
+        Ok(self.read_at(index)?.1)
+    }
+
+    /// Who signed the statement at an index, and what it says.
+    fn read_at(&mut self, index: LeafIndex) -> Result<(String, Summary), Halt> {
+        let logged = self.logged(index)?;
+        let (header, payload) = (logged.statement.header(), logged.statement.payload());
+        let summary = profile::read_payload(header, payload.unwrap_or_default()).summary;
+        Ok((header.claims.issuer.clone().unwrap_or_default(), summary))
+    }
+
+    /// The first statement with a record id, if it stands before an index.
+    fn first_before(&mut self, id: &str, index: LeafIndex) -> Result<Option<LeafIndex>, Halt> {
+        let bound = TreeSize::new(index.get());
+        Ok(self.having_before((Field::RecordId, id), bound, 1)?.first().copied())
+    }
+
+    /// The statement that a batch goes on from or repeats; of a batch that
+    /// does neither, the last one of its session.
+    fn session_before(
+        &mut self,
+        span: &Span,
+        of: Option<String>,
+        index: LeafIndex,
+    ) -> Result<Option<LeafIndex>, Halt> {
+        let mut fields = vec![(Field::Session, span.session.clone())];
+        fields.extend(of.map(|issuer| (Field::Issuer, issuer)));
+        let query = Query { fields, limit: SESSION_MAX, ..Query::default() };
+        let found = self.page_before(&query, TreeSize::new(index.get()))?.found;
+        for index in &found {
+            let ends = self.summary_at(*index)?.session.map(|earlier| earlier.head);
+            if ends.is_some_and(|end| end == span.previous || end == span.head) {
+                return Ok(Some(*index));
+            }
+        }
+        Ok(found.first().copied())
+    }
+}

@@ -1,0 +1,227 @@
+//! Who caused whom: the graph of causal records, asked through the index.
+//!
+//! Every walk has a budget. An answer that was cut short says by what, and
+//! names where it would have gone on; one that leads to a record that is not
+//! logged names it.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::reader::Halt;
+use crate::policy::RECORDS_MAX;
+use crate::profile::pacr::dag::{self, DEPTH_MAX, Found, Limit, Order, Predecessors};
+use crate::profile::pacr::{self, Estimates, PacrRecord, SixTuple};
+use crate::profile::{Record, read_payload};
+use crate::service::{Fault, NOT_PROOF, Reader};
+use crate::store::Field;
+use crate::wire::budget::{Budget, Spent};
+
+impl Predecessors for Reader<'_> {
+    type Error = Fault;
+
+    fn of(&mut self, id: &str) -> Result<Found, Fault> {
+        match self.records(id) {
+            Ok(records) => Ok(Ok((!records.is_empty()).then(|| causes(&records)))),
+            Err(Halt::Spent(spent)) => Ok(Err(spent)),
+            Err(Halt::Fault(fault)) => Err(fault),
+        }
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        self.left()
+    }
+}
+
+/// A reader that keeps what it was asked for on a walk, to compare it later.
+struct Keeping<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    kept: HashMap<String, Kept>,
+}
+
+/// What stays of the records under one name.
+struct Kept {
+    causes: Vec<String>,
+    /// None unless one whole record has the name.
+    estimates: Option<Estimates>,
+}
+
+impl Predecessors for Keeping<'_, '_> {
+    type Error = Fault;
+
+    fn of(&mut self, id: &str) -> Result<Found, Fault> {
+        let records = match self.reader.records(id) {
+            Ok(records) => records,
+            Err(Halt::Spent(spent)) => return Ok(Err(spent)),
+            Err(Halt::Fault(fault)) => return Err(fault),
+        };
+        let kept = Kept { causes: causes(&records), estimates: estimates(&records) };
+        let found = (!records.is_empty()).then(|| kept.causes.clone());
+        self.kept.insert(id.to_owned(), kept);
+        Ok(Ok(found))
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        self.reader.left()
+    }
+}
+
+fn causes(records: &[PacrRecord]) -> Vec<String> {
+    records.iter().flat_map(|record| record.summary().predecessors).collect()
+}
+
+/// Of a name with several contents nobody can tell which was meant.
+fn estimates(records: &[PacrRecord]) -> Option<Estimates> {
+    match records {
+        [record] => record.tuple().map(SixTuple::estimates),
+        _ => None,
+    }
+}
+
+/// How an effect was measured against its cause, if both were.
+fn compared(effect: Option<Estimates>, cause: Option<Estimates>) -> Option<Value> {
+    Some(effect?.compare(cause?).to_json())
+}
+
+impl Reader<'_> {
+    /// Every causal record under a name: one, unless somebody equivocated.
+    fn records(&mut self, id: &str) -> Result<Vec<PacrRecord>, Halt> {
+        let mut records = Vec::new();
+        for index in self.having((Field::RecordId, id), RECORDS_MAX)? {
+            let logged = self.logged(index)?;
+            let payload = logged.statement.payload().unwrap_or_default();
+            if let Record::Pacr(record) = read_payload(logged.statement.header(), payload).record {
+                records.push(*record);
+            }
+        }
+        Ok(records)
+    }
+
+    /// Whether a causal record with this name is logged: the statement itself
+    /// is looked at, as others may have a name of the same form.
+    fn is_causal(&self, id: &str) -> Result<bool, Fault> {
+        let found = self.renewed().of(id)?;
+        Ok(!matches!(found, Ok(None)))
+    }
+
+    /// The ancestors of a causal record, and how the Estimates of each effect
+    /// lie to those of its causes; none if it is not logged. The comparisons
+    /// have a budget of their own.
+    pub fn lineage(&mut self, id: &str) -> Result<Option<Value>, Fault> {
+        if !self.is_causal(id)? {
+            return Ok(None);
+        }
+        let mut graph = Keeping { reader: self, kept: HashMap::new() };
+        let found = dag::ancestors(&mut graph, id, DEPTH_MAX)?;
+        let kept = graph.kept;
+        let names = std::iter::once(id).chain(found.ids.iter().map(String::as_str));
+        let (comparisons, comparisons_limit) = self.comparisons(names, &kept);
+        Ok(Some(json!({
+            "id": id,
+            "ancestors": found.ids,
+            "comparisons": comparisons,
+            "comparisons_limit": comparisons_limit.map(|spent| Limit::from(spent).code()),
+            "missing": found.missing,
+            "limit": found.limit.map(Limit::code),
+            "unexplored": found.unexplored,
+            "tree_size": self.size().get(),
+            "note": NOT_PROOF,
+        })))
+    }
+
+    /// Every effect with each of its causes that was looked up, as long as the
+    /// answer has room.
+    fn comparisons<'n>(
+        &mut self,
+        names: impl Iterator<Item = &'n str>,
+        kept: &HashMap<String, Kept>,
+    ) -> (Vec<Value>, Option<Spent>) {
+        let mut room = self.renewed();
+        let mut pairs = Vec::new();
+        for (name, effect) in names.filter_map(|name| Some((name, kept.get(name)?))) {
+            for (cause_name, cause) in effect.causes.iter().filter_map(|c| Some((c, kept.get(c)?)))
+            {
+                let estimates = compared(effect.estimates, cause.estimates);
+                let pair = json!({ "effect": name, "cause": cause_name, "estimates": estimates });
+                if let Err(spent) = room.pay_bytes(pair.to_string().len()) {
+                    self.cut();
+                    return (pairs, Some(spent));
+                }
+                pairs.push(pair);
+            }
+        }
+        (pairs, None)
+    }
+
+    /// The Estimates of the one record under a name, at a price of their own.
+    fn measured(&self, id: &str) -> Result<Option<Estimates>, Fault> {
+        match self.renewed().records(id) {
+            Ok(records) => Ok(estimates(&records)),
+            Err(Halt::Spent(_)) => Ok(None),
+            Err(Halt::Fault(fault)) => Err(fault),
+        }
+    }
+
+    /// How two causal records are ordered, and how the Estimates of the first
+    /// lie to those of the second; none if one is not logged.
+    pub fn order(&mut self, id: &str, other: &str) -> Result<Option<Value>, Fault> {
+        if !self.is_causal(id)? || !self.is_causal(other)? {
+            return Ok(None);
+        }
+        let order = dag::order(self, id, other, DEPTH_MAX)?;
+        let limit = if let Order::LimitReached(limit) = &order { Some(limit.code()) } else { None };
+        let missing = if let Order::Unresolved { missing } = &order { Some(missing) } else { None };
+        Ok(Some(json!({
+            "id": id,
+            "other": other,
+            "order": order.name(),
+            "estimates": compared(self.measured(id)?, self.measured(other)?),
+            "limit": limit,
+            "missing": missing,
+            "tree_size": self.size().get(),
+            "note": NOT_PROOF,
+        })))
+    }
+
+    /// A page of the PROV-JSON of a causal record and its ancestors, nearest
+    /// first, from the record with this number on; none if it is not logged.
+    /// The walk has a budget, and so has the page.
+    pub fn prov(&mut self, id: &str, from: usize) -> Result<Option<Value>, Fault> {
+        if !self.is_causal(id)? {
+            return Ok(None);
+        }
+        let lineage = dag::ancestors(self, id, DEPTH_MAX)?;
+        let mut limit = lineage.limit;
+        let mut next = None;
+        let mut records = Vec::new();
+        let mut page = self.renewed();
+        let named = std::iter::once(id).chain(lineage.ids.iter().map(String::as_str));
+        for (number, name) in named.enumerate().skip(from) {
+            match page.described(name) {
+                Ok(described) => records.extend(described),
+                Err(Halt::Spent(spent)) => {
+                    (next, limit) = (Some(number), Some(spent.into()));
+                    break;
+                }
+                Err(Halt::Fault(fault)) => return Err(fault),
+            }
+        }
+        if limit.is_some() {
+            self.cut();
+        }
+        let tuples: Vec<_> = records.iter().filter_map(PacrRecord::tuple).collect();
+        let mut document = pacr::prov(&tuples);
+        if let Some(limit) = limit {
+            pacr::mark_cut(&mut document, id, limit.code(), next);
+        }
+        Ok(Some(document))
+    }
+
+    /// The records under a name, if the page has room for them.
+    fn described(&mut self, name: &str) -> Result<Vec<PacrRecord>, Halt> {
+        let records = self.records(name)?;
+        let bytes: usize = records.iter().filter_map(PacrRecord::tuple).map(pacr::prov_bytes).sum();
+        self.pay_bytes(bytes)?;
+        Ok(records)
+    }
+}

@@ -1,0 +1,11 @@
+//! What the log holds and can prove, as its last signed head covers it.
+//! Nothing here changes the log.
+
+pub(super) mod bundle;
+pub(super) mod catalog;
+pub(super) mod lineage;
+pub(super) mod names;
+pub(super) mod proof;
+pub(super) mod reader;
+pub(super) mod telling;
+pub(super) mod waiting;

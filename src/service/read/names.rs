@@ -1,0 +1,136 @@
+//! One way to name a statement: whatever a person sees printed leads to it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::catalog::NOT_PROOF;
+use super::reader::{Halt, Reader};
+use super::telling::entry_json;
+use crate::log::LeafIndex;
+use crate::service::Fault;
+use crate::store::Field;
+
+/// Statements that one name can mean, at most; who sees these chooses a
+/// longer name.
+const CANDIDATES_MAX: usize = 20;
+/// Hex digits of a statement id that name it.
+const PREFIX_MIN: usize = 8;
+
+/// The ways in which a name can be read.
+#[derive(Debug, Default, Eq, PartialEq)]
+struct Readings {
+    /// A place in the log: `#6`, `6`, `1.6`.
+    index: Option<u64>,
+    /// A statement id, or its beginning.
+    prefix: Option<String>,
+    /// The end of an id that was printed short: `7f3c9d21…04a1`.
+    suffix: String,
+    /// A whole value: capsule id, action id, subject, session, decision.
+    is_value: bool,
+}
+
+impl Readings {
+    fn of(name: &str) -> Self {
+        let number = |text: &str| {
+            // As it is printed: an id of nothing but zeros is no place.
+            text.parse().ok().filter(|index: &u64| index.to_string() == text)
+        };
+        for marked in ["#", "1."] {
+            if let Some(index) = name.strip_prefix(marked).and_then(number) {
+                return Self { index: Some(index), ..Self::default() };
+            }
+        }
+        let is_hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let (head, tail) = name.split_once('…').unwrap_or((name, ""));
+        let names_an_id = is_hex(head) && is_hex(tail) && (PREFIX_MIN..=64).contains(&head.len());
+        Self {
+            index: number(name),
+            prefix: names_an_id.then(|| head.to_owned()),
+            suffix: if names_an_id { tail.to_owned() } else { String::new() },
+            is_value: true,
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// The statements that a name can mean, in the order of the log.
+    pub fn names(&mut self, name: &str) -> Result<Value, Fault> {
+        let mut statements = Vec::new();
+        match self.candidates(name, &mut statements) {
+            Ok(()) | Err(Halt::Spent(_)) => {}
+            Err(Halt::Fault(fault)) => return Err(fault),
+        }
+        Ok(json!({
+            "name": name,
+            "statements": statements,
+            "is_cut": self.is_cut(),
+            "tree_size": self.size().get(),
+            "note": NOT_PROOF,
+        }))
+    }
+
+    fn candidates(&mut self, name: &str, statements: &mut Vec<Value>) -> Result<(), Halt> {
+        let mut found: BTreeSet<LeafIndex> = BTreeSet::new();
+        let readings = Readings::of(name);
+        found.extend(readings.index.map(LeafIndex::new));
+        if let Some(prefix) = &readings.prefix {
+            let ids = self.ids_from(prefix, CANDIDATES_MAX + 1)?;
+            let ids = ids.into_iter().filter(|(id, _)| id.to_string().ends_with(&readings.suffix));
+            found.extend(ids.map(|(_, index)| index));
+        }
+        let fields =
+            [Field::RecordId, Field::ActionId, Field::DecisionId, Field::Session, Field::Subject];
+        for field in fields.into_iter().filter(|_| readings.is_value) {
+            found.extend(self.having((field, name), CANDIDATES_MAX + 1)?);
+        }
+        let size = self.size();
+        found.retain(|index| size.contains(*index));
+        if found.len() > CANDIDATES_MAX {
+            self.cut();
+        }
+        for index in found.into_iter().take(CANDIDATES_MAX) {
+            statements.push(entry_json(&self.told(index)?));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_in_every_way_it_can_be() {
+        let id = "7f3c9d21".repeat(8);
+        let place = |index| Readings { index: Some(index), ..Readings::default() };
+        let value = || Readings { is_value: true, ..Readings::default() };
+        let prefix = |head: &str, tail: &str| Readings {
+            prefix: Some(head.to_owned()),
+            suffix: tail.to_owned(),
+            ..value()
+        };
+        let rows = [
+            ("#6", place(6)),
+            ("1.6", place(6)),
+            ("6", Readings { index: Some(6), ..value() }),
+            ("12345678", Readings { index: Some(12_345_678), ..prefix("12345678", "") }),
+            (id.as_str(), prefix(&id, "")),
+            ("7f3c9d21", prefix("7f3c9d21", "")),
+            ("7f3c9d2", value()),
+            ("7F3C9D21", value()),
+            ("7f3c9d21…04a1", prefix("7f3c9d21", "04a1")),
+            ("7f3c…04a1", value()),
+            ("order-17", value()),
+            ("007", value()),
+            ("+6", value()),
+            (&"0".repeat(64), prefix(&"0".repeat(64), "")),
+            ("#order", value()),
+            ("", value()),
+            ("99999999999999999999999", prefix("99999999999999999999999", "")),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(Readings::of(name), expected, "{name}");
+        }
+    }
+}
