@@ -10,7 +10,7 @@ use crate::wire::printable::{Printable, printable};
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan lineage 0190A1B2C3D4E5F60718293A4B5C6D7E \
                   --url http://127.0.0.1:8787")]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// A causal record: its identity, statement id or its first 8 digits, or 6
     id: String,
     /// Say how the record is ordered with this one instead
@@ -26,7 +26,7 @@ pub(super) struct Args {
     source: Source,
 }
 
-pub(super) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let id = names::causal(&args.source, &args.id).await?;
     let to = match &args.to {
         Some(other) => Some(names::causal(&args.source, other).await?),

@@ -35,7 +35,7 @@ fn limits() -> RangedI64ValueParser<u32> {
 
 /// Which log to ask.
 #[derive(clap::Args)]
-pub(super) struct Source {
+pub(in crate::cli) struct Source {
     #[command(flatten)]
     target: Target,
     /// Data directory of a log that is not running
@@ -45,7 +45,7 @@ pub(super) struct Source {
 
 impl Source {
     /// A log behind an address.
-    pub(super) fn of(target: &Target) -> Self {
+    pub(in crate::cli) fn of(target: &Target) -> Self {
         Self { target: target.clone(), data: None }
     }
 }
@@ -53,7 +53,7 @@ impl Source {
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan log --verdict blocked --since 2026-01-01T00:00:00Z \
                   --url http://127.0.0.1:8787")]
-pub(super) struct LogArgs {
+pub(in crate::cli) struct LogArgs {
     /// Only statements of this issuer
     #[arg(long)]
     issuer: Option<String>,
@@ -84,7 +84,7 @@ pub(super) struct LogArgs {
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan find acme executed --url http://127.0.0.1:8787")]
-pub(super) struct FindArgs {
+pub(in crate::cli) struct FindArgs {
     /// Whole values; a statement must have all of them, each in any field
     #[arg(required = true, value_name = "WORD")]
     words: Vec<String>,
@@ -97,7 +97,7 @@ pub(super) struct FindArgs {
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan story order-17 --url http://127.0.0.1:8787")]
-pub(super) struct StoryArgs {
+pub(in crate::cli) struct StoryArgs {
     /// Statement id or its first 8 digits, 6, capsule id, action id or session
     id: String,
     #[command(flatten)]
@@ -106,7 +106,7 @@ pub(super) struct StoryArgs {
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan open-items --operator acme --url http://127.0.0.1:8787")]
-pub(super) struct OpenArgs {
+pub(in crate::cli) struct OpenArgs {
     /// Only records of this operator
     #[arg(long)]
     operator: Option<String>,
@@ -117,7 +117,7 @@ pub(super) struct OpenArgs {
     source: Source,
 }
 
-pub(super) async fn log(args: &LogArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn log(args: &LogArgs, out: &Out) -> anyhow::Result<Answer> {
     let limit = args.limit.to_string();
     let pairs = [
         ("issuer", args.issuer.as_deref()),
@@ -134,7 +134,7 @@ pub(super) async fn log(args: &LogArgs, out: &Out) -> anyhow::Result<Answer> {
     show(&page, out)
 }
 
-pub(super) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<Answer> {
     let limit = args.limit.to_string();
     let mut pairs: Vec<_> = args.words.iter().map(|word| ("any", word.as_str())).collect();
     pairs.push(("limit", &limit));
@@ -144,7 +144,7 @@ pub(super) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<Answer> {
     show(&page, out)
 }
 
-pub(super) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result<Answer> {
     let name = names::story(&args.source, &args.id).await?;
     let story = ask(&args.source, &["api", "v1", "stories", &name], &[]).await?;
     out.answer(&story, story_text(&story))?;
@@ -154,7 +154,7 @@ pub(super) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result<Answer>
     Ok(Answer::Yes)
 }
 
-pub(super) async fn open_items(args: &OpenArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn open_items(args: &OpenArgs, out: &Out) -> anyhow::Result<Answer> {
     let limit = args.limit.to_string();
     let operator = args.operator.iter().map(|operator| ("operator", operator.as_str()));
     let pairs: Vec<_> = operator.chain([("limit", limit.as_str())]).collect();
@@ -176,12 +176,12 @@ fn say_how_to_close<'a>(mut open: impl Iterator<Item = &'a Value>, out: &Out) {
 }
 
 /// Whether a log said that there is nothing, or knows no such path.
-pub(super) fn fetch_error_is_not_found(stop: &Stop) -> bool {
+pub(in crate::cli) fn fetch_error_is_not_found(stop: &Stop) -> bool {
     stop.code == "not-found"
 }
 
 /// One question, whoever answers it.
-pub(super) async fn ask(
+pub(in crate::cli) async fn ask(
     source: &Source,
     path: &[&str],
     pairs: &[(&str, &str)],
@@ -191,7 +191,7 @@ pub(super) async fn ask(
 }
 
 /// The bytes of one answer.
-pub(super) async fn fetch(
+pub(in crate::cli) async fn fetch(
     source: &Source,
     path: &[&str],
     (pairs, accept): (&[(&str, &str)], &str),

@@ -21,8 +21,8 @@ use crate::wire::text;
 
 /// A statement that a name can mean.
 #[derive(Clone, Deserialize)]
-pub(super) struct Named {
-    pub(super) id: String,
+pub(in crate::cli) struct Named {
+    pub(in crate::cli) id: String,
     index: u64,
     profile: String,
     #[serde(default)]
@@ -55,7 +55,7 @@ struct Page {
 
 /// The one statement that is meant, for a path under a log. A log of another
 /// make looks up no names, but knows its statements by their ids.
-pub(super) async fn statement(source: &Source, name: &str) -> anyhow::Result<String> {
+pub(in crate::cli) async fn statement(source: &Source, name: &str) -> anyhow::Result<String> {
     if name.starts_with("1.") {
         return Ok(name.to_owned());
     }
@@ -68,7 +68,7 @@ pub(super) async fn statement(source: &Source, name: &str) -> anyhow::Result<Str
 
 /// What to ask a story by: the name itself where it is one of all that was
 /// found, or the one statement it means.
-pub(super) async fn story(source: &Source, name: &str) -> anyhow::Result<String> {
+pub(in crate::cli) async fn story(source: &Source, name: &str) -> anyhow::Result<String> {
     let found = candidates(source, name).await?;
     if found.statements.iter().all(|one| one.has(name)) {
         return Ok(name.to_owned());
@@ -77,7 +77,7 @@ pub(super) async fn story(source: &Source, name: &str) -> anyhow::Result<String>
 }
 
 /// The identity of a causal record.
-pub(super) async fn causal(source: &Source, name: &str) -> anyhow::Result<String> {
+pub(in crate::cli) async fn causal(source: &Source, name: &str) -> anyhow::Result<String> {
     let found = candidates(source, name).await?;
     let is_own = |one: &Named| one.record.record_id.as_deref() == Some(name);
     if found.statements.is_empty() || found.statements.iter().any(is_own) {
@@ -92,7 +92,7 @@ pub(super) async fn causal(source: &Source, name: &str) -> anyhow::Result<String
 
 /// The capsule that is to be superseded, by its capsule id. Where no log can
 /// be asked, a whole capsule id is taken at its word.
-pub(super) async fn superseded(
+pub(in crate::cli) async fn superseded(
     name: Option<&str>,
     target: &Target,
     out: &Out,
@@ -125,7 +125,7 @@ pub(super) async fn superseded(
 
 /// The subject of the action that an outcome is about. A subject is taken at
 /// its word: an outcome may be told before its action is logged.
-pub(super) async fn acted_on(
+pub(in crate::cli) async fn acted_on(
     name: Option<&str>,
     target: &Target,
 ) -> anyhow::Result<Option<String>> {
