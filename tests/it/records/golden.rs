@@ -112,7 +112,7 @@ fn filled() -> World {
     world.admit(&world.causal(&name(0xE), &[&name(0xA)]));
     let by = Attested::GateExecuted;
     let response = Suite::JcsN.digest(&Text::read(b"{\"ok\":true}").unwrap()).unwrap();
-    let confirmed = EffectState::Confirmed { request: None, response: response.clone(), by };
+    let confirmed = EffectState::Confirmed { request: None, response, by };
     let pay = |state| {
         let mut action = action("pay-1", "executed", Some(state));
         action.effect.as_mut().unwrap().external_ref = Some("po-7".to_owned());
