@@ -1,6 +1,8 @@
 //! The few facts of a record that policy, index, API and command line read,
 //! the same for every profile.
 
+use serde::{Deserialize, Serialize};
+
 use super::cra::carp::Part;
 use crate::wire::time::UnixSeconds;
 
@@ -78,7 +80,7 @@ impl Summary {
 }
 
 /// A reference to an earlier record.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Parent {
     /// The earlier record's content address.
     pub record_id: String,
@@ -87,7 +89,7 @@ pub struct Parent {
 }
 
 /// A run of consecutive events of one session.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Span {
     /// The session.
     pub session: String,
