@@ -340,7 +340,15 @@ fn sources() -> Vec<Source> {
     for part in ["src", "core", "tests", "benches", "fuzz", "policy", "docs", "deploy", "openapi"] {
         read_tree(root, part, &mut all);
     }
-    for name in ["Cargo.toml", "README.md", "CHANGELOG.md", "SECURITY.md", "Dockerfile", "test"] {
+    for name in [
+        "Cargo.toml",
+        "README.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+        "Dockerfile",
+        "test",
+    ] {
         all.extend(fs::read_to_string(root.join(name)).map(|text| Source::new(name, &text)));
     }
     all.retain(|s| !s.path.ends_with("package-lock.json") && !s.path.ends_with("Cargo.lock"));
