@@ -8,6 +8,7 @@
 
 mod clock;
 mod error;
+mod history;
 mod maintain;
 mod open;
 mod read;
@@ -27,23 +28,23 @@ use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::receipt::SignedHead;
 use crate::resolve::DidWebResolver;
-use crate::store::Store;
+use crate::store::{Guard, Store};
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 use write::held::Held;
 
 pub use clock::now;
 pub use error::{Fault, Rejected};
+pub use history::{facts, look_up_facts};
 pub use maintain::anchors::anchors_used;
 pub use maintain::backup::backup;
-pub use maintain::facts::facts;
-pub use maintain::fsck::{Checked, Finding, fsck};
+pub use maintain::fsck::{Checked, Finding, fsck, fsck_on};
 pub use maintain::ledger::Wrong;
 pub use maintain::publish::keep_publishing;
 pub use maintain::replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
 pub use maintain::restore::{Note, Proof, RestoreOptions, Restored, Resumed, restore, resume};
 pub use maintain::scrub::{Step, keep_scrubbing};
-pub use open::{Options, init, init_guarded, name, open};
+pub use open::{Options, init, init_guarded, init_on, name, open, open_on};
 pub use read::catalog::{NOT_PROOF, reindex};
 pub use read::proof::Whereabouts;
 pub use read::reader::Reader;
@@ -57,28 +58,41 @@ pub use write::refusals::{Refused, refusals};
 pub use write::register::{Candidate, Entry, Prepared, Recognised, Registered};
 pub use write::writer::{Error as CommitError, Writer};
 
-/// A running log.
+/// A running log. Every request has it in an `Arc`; the writer, on a thread of
+/// its own, has only `store`, `shared`, `guard` and `metrics`.
 pub struct Service {
+    // Constant while the log runs.
     identity: Identity,
     options: Options,
+    checkpoint_key: SigningKey,
+    resolver: Option<DidWebResolver>,
+
+    // Synchronised inside.
+    /// Everybody reads; the writer alone has the lease to commit.
     store: Arc<Store>,
+    /// Stored by the writer, loaded by everybody.
     shared: Arc<Shared>,
     queue: write::queue::Queue,
-    checkpoint_key: SigningKey,
-    /// Held while publishing: two at once would rename each other's files.
-    publishing: Mutex<()>,
-    /// The tree whose open items were counted last.
-    counted: Mutex<Option<TreeSize>>,
-    resolver: Option<DidWebResolver>,
+    /// Written by whoever publishes, and by the writer if every batch is
+    /// guarded.
+    guard: Guard,
     issuer_rate: Buckets<write::charge::Payer>,
-    /// Held while an issuer is charged.
+    refusals: write::refusals::Refusals,
+    metrics: Metrics,
+
+    /// Locked while the guard and the checkpoint are written, so that the
+    /// checkpoint is never ahead of the guard.
+    publishing: Mutex<()>,
+    /// The size at which open items were counted last; the health route.
+    counted: Mutex<Option<TreeSize>>,
+    /// Locked while an issuer is charged.
     charging: Mutex<()>,
+    /// Set and cleared by the publisher, which watches the disk.
     read_only: AtomicBool,
+    /// Set and cleared by `reload`.
     reload_failed: AtomicBool,
     /// Set once, by the scrub.
     damaged: AtomicBool,
-    refusals: write::refusals::Refusals,
-    metrics: Metrics,
 }
 
 /// What a log calls itself.

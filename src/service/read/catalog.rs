@@ -16,7 +16,7 @@ use crate::profile::capsule::OPEN;
 use crate::profile::{self, Control};
 use crate::service::maintain::ledger;
 use crate::service::{ControlError, Fault, Reader};
-use crate::store::{self, DataDir, Field, Page, Query, Store};
+use crate::store::{self, Backend, Field, Page, Query, Store};
 use crate::story::{self, Story};
 use crate::trust::TrustAnchors;
 use crate::wire::budget::Spent;
@@ -40,7 +40,7 @@ pub const NOT_PROOF: &str = "Search is this server's index, not proof of absence
 /// Makes the index of a log that nobody else has open again. `progress`
 /// hears the number of statements done and the number there are.
 pub fn reindex(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, ControlError> {
-    let (store, head) = Store::open_as_found(DataDir::open(path)?)?;
+    let (store, head) = Store::open_unchecked(Backend::open(path)?)?;
     let size = head.size();
     store.reindex(size, &mut |done| progress(done, size.get()))?;
     Ok(size.get())

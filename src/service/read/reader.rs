@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::envelope::{SignedStatement, StatementId};
 use crate::key::PublicKey;
 use crate::log::{LeafIndex, TreeSize};
-use crate::service::{Fault, Service, Snapshot, Whereabouts};
+use crate::service::{Fault, Service, Snapshot, Whereabouts, history};
 use crate::store::{Error, Field, Page, Query, Stored, Term};
 use crate::wire::budget::{Budget, Spent};
 
@@ -173,7 +173,13 @@ impl Reader<'_> {
         record_id: &str,
         by: (&str, &str),
     ) -> Result<bool, Halt> {
-        Ok(self.service.store.is_superseded(record_id, by, self.size(), &mut self.budget)??)
+        Ok(history::is_superseded(
+            &self.service.store,
+            record_id,
+            by,
+            self.size(),
+            &mut self.budget,
+        )??)
     }
 
     /// Where the statement with this name stands, if it is logged.

@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::policy::{Admitted, Facts};
 use crate::profile::Summary;
 use crate::service::error::chain;
-use crate::service::{Entry, Fault, Shared, Snapshot, Writer, now};
+use crate::service::{Entry, Fault, Shared, Snapshot, Writer, history, now};
 use crate::store::{self, Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
 
@@ -299,7 +299,8 @@ impl Thread {
             may_differ |= recent.may_tell(&term, *size);
         }
         Ok(may_differ
-            && store.facts(issuer, summary, &statement.id(), statement.rules())? != *facts)
+            && history::look_up_facts(store, issuer, summary, &statement.id(), statement.rules())?
+                != *facts)
     }
 }
 

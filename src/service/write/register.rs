@@ -13,7 +13,7 @@ use crate::log::{LeafIndex, TreeSize};
 use crate::policy::{Admitted, Decision};
 use crate::profile::{self, Read, Record};
 use crate::receipt::Receipt;
-use crate::service::{Fault, Rejected, Rules, Service, Snapshot, now};
+use crate::service::{Fault, Rejected, Rules, Service, Snapshot, history, now};
 use crate::store::{Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
 
@@ -287,7 +287,8 @@ impl Service {
     ) -> Result<Decided, Rejected> {
         let Candidate { rules, authentic, read, .. } = &candidate;
         let issuer = &authentic.issuer().name;
-        let facts = self.store.facts(issuer, &read.summary, &authentic.id(), authentic.rules());
+        let (id, rules_version) = (authentic.id(), authentic.rules());
+        let facts = history::look_up_facts(&self.store, issuer, &read.summary, &id, rules_version);
         let facts = facts.map_err(Fault::from)?;
         let candidate = match rules.policy.may_wait(authentic, read, &facts) {
             None => candidate,

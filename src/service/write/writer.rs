@@ -13,7 +13,7 @@ use crate::log::{Edge, LeafIndex, Plan, leaf_hash};
 use crate::profile::{self, Control};
 use crate::receipt::{Receipt, SignedHead};
 use crate::service::{Identity, Rules, Shared, Snapshot};
-use crate::store::{Commit, Guard, HeadRecord, Lock, NewEntry, Store, Terms};
+use crate::store::{Commit, Guard, HeadRecord, Lease, Lock, NewEntry, Store, Terms};
 use crate::verify::{self, Memo};
 use crate::wire::time::UnixSeconds;
 use crate::{key, log, store};
@@ -22,6 +22,7 @@ use crate::{key, log, store};
 pub struct Writer {
     pub(in crate::service) identity: Identity,
     pub(in crate::service) store: Arc<Store>,
+    pub(in crate::service) lease: Lease,
     pub(in crate::service) shared: Arc<Shared>,
     pub(in crate::service) head: HeadRecord,
     pub(in crate::service) edge: Arc<Edge>,
@@ -146,13 +147,15 @@ impl Writer {
             .collect();
         let keys = self.keys_after(change.as_ref());
         let controls: Vec<_> = change.iter().map(|c| (c.control, first)).collect();
-        self.store.commit(&Commit {
+        let commit = Commit {
+            before: &self.head,
             entries: &entries,
             tiles: &tiles,
             head: &head,
             controls: &controls,
             keys: keys.as_deref(),
-        })?;
+        };
+        self.store.commit(&self.lease, &commit)?;
         let before = self.size();
         self.recent.hear(before, fresh.iter().map(|(s, terms)| (s.id(), *terms)));
         self.head = head;
