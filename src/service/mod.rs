@@ -31,7 +31,7 @@ use crate::resolve::DidWebResolver;
 use crate::store::{Guard, Store};
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
-use write::held::Held;
+use write::pending::PendingTable;
 
 pub use clock::now;
 pub use error::{Fault, Rejected};
@@ -45,51 +45,54 @@ pub use maintain::replay::{Differs, Found, Replay, ReplayOptions, Replayed, repl
 pub use maintain::restore::{Note, Proof, RestoreOptions, Restored, Resumed, restore, resume};
 pub use maintain::scrub::{Step, keep_scrubbing};
 pub use open::{Options, init, init_guarded, init_on, name, open, open_on};
-pub use read::catalog::{NOT_PROOF, reindex};
-pub use read::proof::Whereabouts;
+pub use read::proof::EntryStatus;
 pub use read::reader::Reader;
-#[cfg(feature = "cli")]
-pub(crate) use read::telling::summary_json;
+pub use read::search::reindex;
+pub use read::views;
+pub use write::committer::{QueueLimits, Ticket};
 pub use write::control::{Error as ControlError, rotate};
-pub use write::hold::Waiting;
-pub use write::queue::{QueueLimits, Ticket};
+pub use write::pending::Pending;
 pub use write::rate::{Buckets, Pace};
 pub use write::refusals::{Refused, refusals};
-pub use write::register::{Candidate, Entry, Prepared, Recognised, Registered};
+pub use write::register::{Candidate, Entry, Progress, Registered, Registration};
 pub use write::writer::{Error as CommitError, Writer};
 
-/// A running log. Every request has it in an `Arc`; the writer, on a thread of
-/// its own, has only `store`, `shared`, `guard` and `metrics`.
+/// A running log, shared by all request tasks.
 pub struct Service {
-    // Constant while the log runs.
+    // Fixed at start.
     identity: Identity,
     options: Options,
     checkpoint_key: SigningKey,
     resolver: Option<DidWebResolver>,
-
-    // Synchronised inside.
-    /// Everybody reads; the writer alone has the lease to commit.
-    store: Arc<Store>,
-    /// Stored by the writer, loaded by everybody.
-    shared: Arc<Shared>,
-    queue: write::queue::Queue,
-    /// Written by whoever publishes, and by the writer if every batch is
-    /// guarded.
-    guard: Guard,
-    issuer_rate: Buckets<write::charge::Payer>,
-    refusals: write::refusals::Refusals,
     metrics: Metrics,
 
-    /// Locked while the guard and the checkpoint are written, so that the
-    /// checkpoint is never ahead of the guard.
+    /// Read by everybody; the committer's thread alone has the lease to
+    /// commit.
+    store: Arc<Store>,
+    /// Replaced by the committer's thread, read by everybody without locks.
+    shared: Arc<Shared>,
+    /// Owns the thread that owns the writer.
+    committer: write::committer::Committer,
+
+    /// Has a lock of its own. Written by the task that publishes, and by the
+    /// committer's thread if every batch is guarded.
+    guard: Guard,
+    /// Locked by the task that publishes, so that the checkpoint is never ahead
+    /// of the guard.
     publishing: Mutex<()>,
-    /// The size at which open items were counted last; the health route.
+    /// The tree whose open items were counted last. Locked by the task that
+    /// counts; others skip counting meanwhile.
     counted: Mutex<Option<TreeSize>>,
-    /// Locked while an issuer is charged.
+    /// Has a lock of its own.
+    issuer_rate: Buckets<write::issuer_rate::RateKey>,
+    /// Locked from charging an issuer until the statement is queued.
     charging: Mutex<()>,
-    /// Set and cleared by the publisher, which watches the disk.
+    /// Has a lock of its own.
+    refusals: write::refusals::Refusals,
+
+    /// Set and cleared by the publishing task: the disk is nearly full.
     read_only: AtomicBool,
-    /// Set and cleared by `reload`.
+    /// Set and cleared by reload.
     reload_failed: AtomicBool,
     /// Set once, by the scrub.
     damaged: AtomicBool,
@@ -113,13 +116,15 @@ impl Identity {
     }
 }
 
-/// What the writer publishes to everybody else.
+/// What the writer publishes. Each field is replaced as a whole, after the
+/// commit it belongs to is durable; readers take no lock.
 struct Shared {
     signer: ArcSwap<SigningKey>,
     snapshot: ArcSwap<Snapshot>,
     rules: ArcSwap<Rules>,
     keys: ArcSwap<Vec<PublicKey>>,
-    held: Arc<Held>,
+    /// Not the writer's: request tasks wait in it, the committer wakes them.
+    pending: Arc<PendingTable>,
 }
 
 /// The last signed head, and the right edge of its tree.

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use super::index::{Term, Terms, statements_in};
 use super::{Direction, Error, KeyRange, Space, Store, Stored, index};
 use crate::log::LeafIndex;
-use crate::profile::cra::trace::{Head, continuity};
+use crate::profile::session::{Head, continuity};
 use crate::wire::time::UnixSeconds;
 
 /// An audit under way.

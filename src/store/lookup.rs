@@ -13,8 +13,8 @@ use super::index::{self, Field, Group, Term, Terms, statements_in};
 use super::{Direction, Error, KeyRange, KeyValue, Reindex, Space, Store, read_index};
 use crate::log::{LeafIndex, TreeSize};
 use crate::profile::Summary;
-use crate::profile::cra::carp::Part;
-use crate::profile::cra::trace::{Head, continuity};
+use crate::profile::exchange::Part;
+use crate::profile::session::{Head, continuity};
 use crate::wire::budget::{Budget, Spent};
 use crate::wire::time::UnixSeconds;
 

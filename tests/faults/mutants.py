@@ -48,7 +48,7 @@ MUTANTS = [
         "gives a statement a second place",
         [
             ("src/service/write/register.rs", "let index = self.store.find(&authentic.id())?;", "let index = None::<LeafIndex>;"),
-            ("src/service/write/writer.rs", "if may_be_old {", "if may_be_old && false {"),
+            ("src/service/write/writer.rs", "Ok(if is_possible {", "Ok(if is_possible && false {"),
         ],
         "kill",
     ),
@@ -73,14 +73,22 @@ def build(tree):
     return WORK / "build" / "debug" / "capstan"
 
 
+def check_anchors(tree):
+    """Fails before anything is built if the source has moved away from an edit."""
+    for mutant, edits, _ in MUTANTS:
+        for name, old, _ in edits:
+            path = tree / name
+            count = path.read_text().count(old) if path.exists() else 0
+            if count != 1:
+                raise SystemExit(f"{mutant}: {name} has this text {count} times, not once: {old}")
+
+
 def change(tree, edits):
     """Makes the edits; what stood there, to be put back."""
     before = {}
     for name, old, new in edits:
         path = tree / name
         text = path.read_text()
-        if text.count(old) != 1:
-            raise SystemExit(f"{name} has {text.count(old)} places like this, not one: {old}")
         before.setdefault(path, text)
         path.write_text(text.replace(old, new))
     return before
@@ -99,6 +107,7 @@ def notices(part, program):
 
 def main():
     tree, missed = copy_source(), []
+    check_anchors(tree)
     (WORK / "scratch").mkdir(parents=True, exist_ok=True)
     program = build(tree)
     for part in sorted({part for _, _, part in MUTANTS}):
