@@ -4,7 +4,6 @@
 //! Out: a `Config` and where each value came from, or every mistake at once.
 //! The table in `settings` is the only list of settings there is.
 
-mod env;
 mod file;
 mod load;
 mod print;

@@ -5,7 +5,7 @@
 //! log the verifier trusts. A `Demand` asks for more than that, or for less.
 
 use super::report::{Check, Outcome, Report};
-use crate::wire::pattern::Pattern;
+use crate::wire::text::Pattern;
 
 /// What the verifier asks for. The default is the rule above.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
