@@ -23,8 +23,8 @@ pub mod resolve;
 /// The registration of a statement, and the one writer at its end.
 pub mod service;
 
-/// Registers the verdicts of a runtime in the same process.
-pub mod gate;
+/// Registers records of a runtime from within its own process.
+pub mod recorder;
 
 /// SCRAPI over HTTP.
 pub mod http;

@@ -120,13 +120,13 @@ impl Outcome {
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Ending {
+struct RegistrationLabels {
     outcome: &'static str,
     code: &'static str,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct Answer {
+struct ResponseLabels {
     route: &'static str,
     method: &'static str,
     status: u16,
@@ -150,7 +150,7 @@ pub struct Metrics(Arc<Inner>);
 
 struct Inner {
     registry: Registry,
-    registrations: Family<Ending, Counter>,
+    registrations: Family<RegistrationLabels, Counter>,
     register_duration: Histogram,
     batch_size: Histogram,
     commit_duration: Histogram,
@@ -167,7 +167,7 @@ struct Inner {
     self_audit_failures: Counter,
     scrubbed: Counter,
     scrub_findings: Counter,
-    http_requests: Family<Answer, Counter>,
+    http_requests: Family<ResponseLabels, Counter>,
     rate_limited: Counter,
     turned_away: Counter,
     reads_turned_away: Counter,
@@ -222,7 +222,7 @@ impl Metrics {
 
     /// A registration ended after `seconds`; `code` is its error code, or "ok".
     pub fn registered(&self, outcome: Outcome, code: &'static str, seconds: f64) {
-        let ending = Ending { outcome: outcome.as_str(), code };
+        let ending = RegistrationLabels { outcome: outcome.as_str(), code };
         self.0.registrations.get_or_create(&ending).inc();
         self.0.register_duration.observe(seconds);
     }
@@ -293,7 +293,7 @@ impl Metrics {
 
     /// A request was answered. `route` is the pattern, never the path.
     pub fn answered(&self, route: &'static str, method: &str, status: u16) {
-        let answer = Answer { route, method: known_method(method), status };
+        let answer = ResponseLabels { route, method: known_method(method), status };
         self.0.http_requests.get_or_create(&answer).inc();
     }
 

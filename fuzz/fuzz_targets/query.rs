@@ -19,7 +19,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, Request};
 use capstan::config::{Config, LoadFrom};
-use capstan::gate::Gate;
+use capstan::recorder::Recorder;
 use capstan::http::{HttpOptions, app, openapi_document};
 use capstan::key::{Algorithm, SigningKey};
 use capstan::metrics::Metrics;
@@ -152,10 +152,10 @@ fn settings() -> Config {
 /// Puts the records on the log; the id of the first.
 async fn fill(service: Arc<Service>) -> String {
     let key = SigningKey::generate(Algorithm::EdDsa).expect("a key");
-    let gate = Gate::new(service, key, "https://agent.example");
+    let recorder = Recorder::new(service, key, "https://agent.example");
     let mut ids = Vec::new();
     for (content_type, payload) in RECORDS {
-        let done = gate.record("urn:example:run:1", content_type, payload).await;
+        let done = recorder.record("urn:example:run:1", content_type, payload).await;
         ids.push(done.expect("the policy takes everything").entry.id.to_string());
     }
     ids.swap_remove(0)

@@ -7,7 +7,8 @@ use std::io;
 
 use super::settings::{Config, SETTINGS, Setting};
 use super::value::Kind;
-use super::{Given, LoadFrom, Loaded, Mistake, Mistakes, Source, Wrong, env, file};
+use super::{Given, LoadFrom, Loaded, Mistake, Mistakes, Source, Wrong, file};
+use crate::wire::text::did_you_mean;
 
 impl Config {
     /// Reads every source, and either all of it is good or all that is wrong
@@ -15,7 +16,7 @@ impl Config {
     pub fn load(from: LoadFrom<'_>) -> Result<Loaded, Mistakes> {
         let (mut given, mut mistakes) =
             from.file.map(|(label, text)| file::read(&label, &text)).unwrap_or_default();
-        let (from_env, wrong_env) = env::read(from.env);
+        let (from_env, wrong_env) = read_env(from.env);
         given.extend(from_env);
         mistakes.extend(wrong_env);
         let (from_flags, wrong_flags) = read_flags(from.flags);
@@ -48,6 +49,55 @@ fn read_flags(flags: Vec<(&'static str, String)>) -> (Vec<Given>, Vec<Mistake>) 
         }
     }
     (given, mistakes)
+}
+
+const PREFIX: &str = "CAPSTAN_";
+
+/// Variables that are read elsewhere: the path of the settings file, and whether
+/// a container creates its log.
+const ELSEWHERE: &[&str] = &["CAPSTAN_CONFIG", "CAPSTAN_INIT"];
+
+/// Reads `CAPSTAN_*` variables: what they set, and those that look like ours
+/// and are not.
+fn read_env(env: Vec<(String, String)>) -> (Vec<Given>, Vec<Mistake>) {
+    let (mut given, mut mistakes) = (Vec::new(), Vec::new());
+    for (variable, text) in env {
+        let Some(rest) = variable.strip_prefix(PREFIX) else { continue };
+        if ELSEWHERE.contains(&variable.as_str()) || is_service_link(&variable, &text) {
+            continue;
+        }
+        let setting = SETTINGS.iter().find(|setting| setting.variable() == variable);
+        let suggestion = setting.is_none().then(|| suggestion(rest)).flatten();
+        let source = Source::Env { variable: variable.clone() };
+        match setting {
+            Some(setting) => given.push(Given { setting, text, source }),
+            None => {
+                let wrong = Wrong::Unknown { name: variable, suggestion };
+                mistakes.push(Mistake { at: source, wrong });
+            }
+        }
+    }
+    (given, mistakes)
+}
+
+/// Kubernetes and Docker set variables with our prefix for a service named
+/// "capstan": `CAPSTAN_SERVICE_HOST`, `CAPSTAN_PORT` (`tcp://…`),
+/// `CAPSTAN_PORT_8787_TCP_ADDR`. Those are not misspelt settings.
+fn is_service_link(variable: &str, text: &str) -> bool {
+    let numbered = |(_, rest): (&str, &str)| rest.starts_with(|c: char| c.is_ascii_digit());
+    variable.contains("_SERVICE_HOST")
+        || variable.contains("_SERVICE_PORT")
+        || variable.split_once("_PORT_").is_some_and(numbered)
+        || (variable.ends_with("_PORT") && text.contains("://"))
+}
+
+/// Compared without the prefix, which all names share.
+fn suggestion(rest: &str) -> Option<String> {
+    let known: Vec<String> = SETTINGS.iter().map(Setting::variable).collect();
+    let known = || known.iter().filter_map(|variable| variable.strip_prefix(PREFIX));
+    let last = |path: &str| path.rsplit("__").next().map(str::to_owned);
+    let elsewhere = || known().find(|path| last(path) == last(rest));
+    did_you_mean(rest, known()).or_else(elsewhere).map(|path| format!("{PREFIX}{path}"))
 }
 
 /// A configuration in the making: the values, and who set each.

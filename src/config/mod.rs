@@ -4,7 +4,6 @@
 //! Out: a `Config` and where each value came from, or every mistake at once.
 //! The table in `settings` is the only list of settings there is.
 
-mod env;
 mod file;
 mod load;
 mod print;
@@ -125,7 +124,7 @@ pub enum Wrong {
     #[error("{name} needs {needs} as well")]
     Alone { name: &'static str, needs: &'static str },
     /// A secret given as nothing, which would switch a protection off.
-    #[error("{name} is empty; leave it out to have none")]
+    #[error("{name} is empty; remove it if none is wanted")]
     SecretEmpty { name: &'static str },
     /// The file of a secret cannot be read.
     #[error("cannot read {path}: {reason}")]
@@ -134,7 +133,7 @@ pub enum Wrong {
     #[error("{name} and {file} are both given; leave one out")]
     SecretTwice { name: &'static str, file: &'static str },
     /// The line is not TOML.
-    #[error("not readable as TOML: {message}")]
+    #[error("not valid TOML: {message}")]
     Syntax { message: String },
     /// A TOML value of another type.
     #[error("{name}: expected {expected}, found {found}")]

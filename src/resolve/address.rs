@@ -1,4 +1,4 @@
-//! Names to addresses, and which addresses strangers may send us to.
+//! DNS lookups that return public addresses only.
 //!
 //! The client connects to exactly the addresses returned here, so there is no
 //! second lookup that could answer differently.

@@ -2,11 +2,10 @@
 //!
 //! In: a DID. Out: its assertion keys, fetched over HTTPS, or why not.
 //!
-//! The DID comes from strangers, so the fetch is fenced in: public addresses
-//! only, checked after DNS on the very connection used; no redirects and no
-//! proxy; a cap on bytes, on time and on fetches at once; and every answer,
-//! good or bad, is remembered, so that one issuer cannot buy a fetch per
-//! statement.
+//! The DID is untrusted input, so the fetch is restricted: public addresses
+//! only, checked on the address that is connected to; no redirects, no proxy;
+//! limits on bytes, time and concurrent fetches. Results and failures are
+//! cached, so that an issuer cannot cause a fetch for each statement.
 
 mod address;
 mod did_web;
@@ -62,11 +61,11 @@ pub struct DidWebResolver {
     options: ResolveOptions,
     client: reqwest::Client,
     fetches: Semaphore,
-    cache: Cache<String, Answer>,
+    cache: Cache<String, CachedKeys>,
 }
 
 #[derive(Clone)]
-struct Answer {
+struct CachedKeys {
     until: Instant,
     result: Result<Arc<[DidKey]>, Error>,
 }
@@ -110,7 +109,8 @@ impl DidWebResolver {
                             Ok(_) => self.options.ttl,
                             Err(_) => self.options.ttl.min(FAILURE_TTL_MAX),
                         };
-                        let answer = Answer { until: Instant::now() + ttl, result: result.clone() };
+                        let answer =
+                            CachedKeys { until: Instant::now() + ttl, result: result.clone() };
                         // Evicted while we fetched: the answer is still good.
                         drop(guard.insert(answer));
                     }
@@ -161,7 +161,9 @@ pub enum Error {
     #[error("too many issuers are being resolved at once")]
     Busy,
     /// The HTTP client could not be made.
-    #[error("the HTTP client cannot start; are there root certificates on this host?")]
+    #[error(
+        "the HTTP client cannot start; check that root certificates are installed on this host"
+    )]
     Client,
     /// The document was fetched and is no good.
     #[error(transparent)]
@@ -174,14 +176,16 @@ pub enum Error {
     #[error("not a did:web: {problem}")]
     #[strum(serialize = "syntax")]
     NotDidWeb { problem: &'static str },
-    /// The name leads to an address strangers have no business with.
+    /// The host has an address that is not public.
     #[error("the host of the did:web is at {address}, which is not a public address")]
     PrivateAddress { address: std::net::IpAddr },
     /// The server points elsewhere.
-    #[error("the DID document is answered with a redirect ({status})")]
+    #[error(
+        "the server redirects the request for the DID document ({status}), which is not followed"
+    )]
     Redirect { status: u16 },
     /// The server says no.
-    #[error("the DID document is answered with status {status}")]
+    #[error("the server answers the request for the DID document with status {status}")]
     Status { status: u16 },
     /// The server takes too long.
     #[error("the DID document did not arrive within {limit:?}")]

@@ -517,7 +517,7 @@ fn dev_leaves_nothing_behind_and_its_receipts_warn() {
     desk.expect(0, "trust issuer https://a.example agent.key.pub --trust trust.toml");
     let report = desk.expect(3, "verify one.transparent.cose --trust trust.toml");
     assert!(
-        report.lines().next().unwrap().contains("a development log proves nothing"),
+        report.lines().next().unwrap().contains("receipts of a development log prove nothing"),
         "{report}"
     );
     let report = desk.expect(0, "verify one.transparent.cose --trust trust.toml --allow-dev");

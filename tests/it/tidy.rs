@@ -22,7 +22,7 @@ const ORDER: &[&str] = &[
     "store",
     "resolve",
     "service",
-    "gate",
+    "recorder",
     "bridge",
     "http",
     "cli",

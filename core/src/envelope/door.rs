@@ -1,8 +1,8 @@
-//! What a statement is judged by at the door of a log.
+//! What authentication depends on besides the statement.
 //!
-//! The rules there become stricter over time. Each set has a version, and a
-//! log names the one it works by in its own policy statement, so whoever reads
-//! the log later judges every entry by the version that was in force then.
+//! The rules become stricter over time. Each set has a version, and a log names
+//! the version in force in its policy statement, so that an auditor can check
+//! every entry by the rules of its time.
 
 use super::{Error, Header, Resolved};
 use crate::trust::TrustAnchors;
@@ -13,14 +13,14 @@ use crate::wire::time::UnixSeconds;
 /// the policy.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum RulesVersion {
-    /// Logs that name no version.
+    /// The rules of logs that name no version.
     V1,
-    /// Names cannot be forged or borrowed.
+    /// Issuer names need proof; unprotected certificates do not count.
     V2,
 }
 
 impl RulesVersion {
-    /// The one that new entries are judged by.
+    /// The version for new entries.
     pub const CURRENT: Self = Self::V2;
 
     /// The CWT claim of a policy statement that names the version.
@@ -47,7 +47,7 @@ impl RulesVersion {
         }
     }
 
-    /// What an anchor speaks for whose trust file does not say.
+    /// What an anchor without a scope may speak for.
     pub fn unscoped(self) -> Unscoped {
         match self {
             Self::V1 => Unscoped::Anything,
@@ -69,18 +69,18 @@ impl RulesVersion {
 pub struct Door<'a> {
     /// The rules.
     pub rules: RulesVersion,
-    /// What the log calls itself, where there is one: nobody else may.
+    /// The name of the log, if there is one; no issuer may use it.
     pub log: Option<&'a str>,
-    /// Whom it believes.
+    /// Whom the log trusts.
     pub trust: &'a TrustAnchors,
-    /// What a resolver found for the issuer.
+    /// Keys that a resolver found for the issuer.
     pub resolved: &'a Resolved,
-    /// The time of registration: chains and pins must hold then.
+    /// The time of registration, at which certificates and pins must be valid.
     pub now: UnixSeconds,
 }
 
 impl<'a> Door<'a> {
-    /// The rules of today, at no log in particular.
+    /// The current rules, without a log.
     pub fn new(trust: &'a TrustAnchors, resolved: &'a Resolved, now: UnixSeconds) -> Self {
         Self { rules: RulesVersion::CURRENT, log: None, trust, resolved, now }
     }

@@ -20,15 +20,15 @@ pub enum Error {
     #[strum(transparent)]
     Chain(#[source] trust::x509::Error),
     /// A hash of a certificate, and no certificate.
-    #[error("label 34 (x5t) names a certificate, but label 33 (x5chain) brings none")]
+    #[error("label 34 (x5t) names a certificate, but label 33 (x5chain) is missing")]
     ChainMissing,
     /// A claim of the wrong kind.
     #[error("CWT claim {claim} has the wrong kind of value")]
     ClaimKind { claim: &'static str },
     /// A claim labelled by text that looks like a registered one.
     #[error(
-        "the CWT claim {name:?} is labelled by text and is called like claim {number}; write the \
-         claim under its number, or give yours another name"
+        "the CWT claim {name:?} has the name of registered claim {number} as a text label; use the number \
+         as label, or rename the claim"
     )]
     ClaimNameReserved { name: String, number: i64 },
     /// Label 15 is not a map.
@@ -38,7 +38,7 @@ pub enum Error {
     #[error("the confirmation key (CWT claim 8) is not usable: {0}")]
     ConfirmationKey(#[source] key::Error),
     /// RFC 9995 forbids label 3 beside 258.
-    #[error("label 3 (content type) must not stand beside label 258 (hash envelope)")]
+    #[error("label 3 (content type) is not allowed together with label 258 (hash envelope)")]
     ContentTypeInHashEnvelope,
     /// `crit` lists a label that is not there.
     #[error("label 2 (crit) lists {label}, which the protected header does not have")]
@@ -79,7 +79,7 @@ pub enum Error {
     )]
     KeyIdentifierMissing,
     /// One label in both header maps.
-    #[error("label {label} stands in both the protected and the unprotected header")]
+    #[error("label {label} is in both the protected and the unprotected header")]
     LabelInBothBuckets { label: String },
     /// A label that is neither number nor text.
     #[error("{found} is not a label; labels are integers or text")]
@@ -88,7 +88,7 @@ pub enum Error {
     #[error("no key that we verify with can be read from the name {issuer}: {source}")]
     NameKey { issuer: String, source: key::Error },
     /// A key that the statement brought, under a name that needs more.
-    #[error("a key that the statement brings along does not speak for {issuer:?}: {hint}")]
+    #[error("the key in the statement itself is no proof for the name {issuer:?}: {hint}")]
     NameNeedsProof { issuer: String, hint: &'static str },
     /// A label that may not stand unprotected.
     #[error("label {label} must be in the protected header")]
@@ -109,8 +109,8 @@ pub enum Error {
     ProtectedHeader { source: cbor::Error },
     /// A policy statement that names rules we do not know.
     #[error(
-        "the log works by version {found:?} of the rules at the door, which this program does \
-         not know; use a newer one"
+        "the log uses version {found:?} of the authentication rules, which this program does not \
+         know; use a newer version of it"
     )]
     RulesVersionUnknown { found: String },
     /// The signature does not verify under the issuer's key.

@@ -1,4 +1,4 @@
-//! From a parsed statement to one whose issuer we know.
+//! Authentication: which key signed, and why it speaks for the issuer.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use crate::trust::x509::{VerifiedChain, x5t_matches};
 use crate::wire::cbor::{self, Value};
 use crate::wire::label::collateral;
 
-/// How we know the key speaks for the issuer. Deliberately not ordered: one
-/// way must never stand in for another, so a policy lists those it accepts.
+/// Why a key speaks for the issuer. Deliberately not ordered: one kind never
+/// replaces another, so a policy lists those it accepts.
 #[derive(
     Clone,
     Copy,
@@ -36,7 +36,7 @@ pub enum Binding {
     DidWeb,
     /// The key is in the trust file under the issuer's name.
     Pinned,
-    /// The statement brought its own key: possession is proven, nothing else.
+    /// The key is in the statement itself: only its possession is proven.
     SelfCertified,
     /// A certificate path to a trust anchor names the issuer.
     #[strum(serialize = "x5chain")]
@@ -272,13 +272,13 @@ impl SignedStatement {
         }
         Err(Error::IssuerUnknown {
             issuer: issuer.to_owned(),
-            hint: "pin its key in the trust file, or let the statement bring its key: \
+            hint: "pin its key in the trust file, or put the key into the statement: \
                    kid = raw Ed25519 key, or kid = thumbprint of the key in CWT claim 8 (cnf)",
         })
     }
 }
 
-const CHAIN_IGNORED: &str = "its certificates stand in the unprotected header, which is not signed, so they do not count; \
+const CHAIN_IGNORED: &str = "its certificates are in the unprotected header, which is not signed, so they are ignored; \
      put x5chain (33) into the protected header, or name the leaf there by x5t (34)";
 
 fn verify_any(

@@ -1,5 +1,5 @@
-//! Names that a key brought by the statement itself cannot speak for, and
-//! claims that look like others.
+//! Issuer names that need proof beyond the statement, and text claims that look
+//! like registered ones.
 
 use super::{Error, Header};
 

@@ -6,7 +6,6 @@
 
 mod algorithm;
 mod cose_key;
-mod point;
 mod public;
 mod signing;
 #[cfg(test)]

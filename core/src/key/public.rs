@@ -9,7 +9,7 @@ use rustls_pki_types::pem::PemObject;
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::AlgorithmIdentifier;
 
-use super::{Algorithm, Error, KeyId, point};
+use super::{Algorithm, Error, KeyId};
 use crate::wire::digest::Digest;
 use crate::wire::text;
 
@@ -251,7 +251,7 @@ fn library_form(material: &Material) -> Option<Vec<u8>> {
             let len = curve.coordinate_len();
             (x.len() == len && y.len() == len).then(|| [&[4], x.as_slice(), y.as_slice()].concat())
         }
-        Material::Ed25519(key) => point::is_sound(key).then(|| key.to_vec()),
+        Material::Ed25519(key) => is_sound_ed25519(key).then(|| key.to_vec()),
         Material::MlDsa { bytes, .. } => Some(bytes.clone()),
         Material::Rsa { n, e } => {
             // RFC 8230, 4 and RFC 7518, 6.3.1: or the key would have two names.
@@ -260,6 +260,43 @@ fn library_form(material: &Material) -> Option<Vec<u8>> {
                 .then(|| der(0x30, &[der_unsigned(n), der_unsigned(e)].concat()))
         }
     }
+}
+
+/// The y coordinates of the points of order 1, 2, 4 and 8, little-endian. Under
+/// such a key anybody can make signatures that verify for many messages.
+const SMALL_ORDER: [[u8; 32]; 5] = [
+    [0; 32],
+    with_ends(1, 0, 0),
+    with_ends(0xec, 0xff, 0x7f),
+    [
+        0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98,
+        0xf0, 0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53,
+        0xfc, 0x05,
+    ],
+    [
+        0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67,
+        0x0f, 0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac,
+        0x03, 0x7a,
+    ],
+];
+
+/// 32 bytes, all the same but the first and the last.
+const fn with_ends(first: u8, between: u8, last: u8) -> [u8; 32] {
+    let mut bytes = [between; 32];
+    let [low, .., high] = &mut bytes;
+    *low = first;
+    *high = last;
+    bytes
+}
+
+/// Whether an Ed25519 key is encoded as RFC 8032, 5.1.3 requires (y below
+/// 2^255 - 19) and is not of small order. The library checks neither.
+fn is_sound_ed25519(key: &[u8; 32]) -> bool {
+    let mut y = *key;
+    let [first, between @ .., last] = &mut y;
+    *last &= 0x7f;
+    let is_canonical = *last != 0x7f || *first < 0xed || between.iter().any(|byte| *byte != 0xff);
+    is_canonical && !SMALL_ORDER.contains(&y)
 }
 
 fn der_unsigned(number: &[u8]) -> Vec<u8> {

@@ -4,7 +4,7 @@ use super::case::Case;
 use super::condition::Condition;
 use super::explain::RuleTrace;
 
-pub(super) use crate::wire::pattern::Pattern;
+pub(super) use crate::wire::text::Pattern;
 
 /// A named list of conditions.
 #[derive(Clone, Debug)]

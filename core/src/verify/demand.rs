@@ -1,11 +1,11 @@
-//! What a yes must rest on.
+//! What a yes requires.
 //!
 //! A yes means: signed by somebody who is tied to the name by something other
 //! than the statement itself, in a form that is what it says, and logged in a
 //! log the verifier trusts. A `Demand` asks for more than that, or for less.
 
 use super::report::{Check, Outcome, Report};
-use crate::wire::pattern::Pattern;
+use crate::wire::text::Pattern;
 
 /// What the verifier asks for. The default is the rule above.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -85,7 +85,7 @@ impl Demand {
         }
         if !self.allow_development && names.iter().any(|name| is_development(name)) {
             let detail = format!(
-                "{}: a development log proves nothing; --allow-dev takes it all the same",
+                "{}: the receipts of a development log prove nothing; --allow-dev accepts them",
                 proven.detail
             );
             return Check::cannot_tell(proven.name, "log-development", detail);

@@ -6,7 +6,6 @@
 
 mod bundle;
 mod capsule;
-mod checkpoint;
 mod demand;
 mod receipt;
 mod record;
@@ -16,7 +15,7 @@ mod succession;
 #[cfg(test)]
 mod tests;
 
-use crate::checkpoint::SignedCheckpoint;
+use crate::checkpoint::{Checkpoint, SignedCheckpoint, VerifierKey};
 use crate::key::{KeyId, PublicKey};
 use crate::receipt::{Proofs, Receipt, attached};
 use crate::trust::{TrustAnchors, TrustedLog};
@@ -78,7 +77,7 @@ pub fn verify(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
 fn report(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
     if let Some(text) = std::str::from_utf8(bytes).ok().filter(|t| t.contains("\n\n\u{2014} ")) {
         return match SignedCheckpoint::parse(text) {
-            Ok(note) => checkpoint::report(&note, evidence),
+            Ok(note) => checkpoint_report(&note, evidence),
             Err(e) => malformed("checkpoint", e.code(), e.to_string()),
         };
     }
@@ -153,6 +152,44 @@ fn growth_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
     };
     let not_shown = vec!["which statements were added in between"];
     Report { not_shown, ..Report::of("consistency receipt", vec![check]) }
+}
+
+/// Whether a trusted log signed this C2SP checkpoint.
+fn checkpoint_report(note: &SignedCheckpoint, evidence: &Evidence<'_>) -> Report {
+    let not_shown = vec!["that the log shows everybody the same checkpoint"];
+    Report { not_shown, ..Report::of("checkpoint", vec![published(note, evidence).0]) }
+}
+
+/// A checkpoint whose signature verified, and the name its key is trusted under.
+struct Published {
+    log: String,
+    checkpoint: Checkpoint,
+}
+
+/// The check, and what it shows if a trusted key verified the checkpoint.
+fn published(note: &SignedCheckpoint, evidence: &Evidence<'_>) -> (Check, Option<Published>) {
+    let origin = note.origin();
+    let keys: Vec<(&TrustedLog, VerifierKey)> = evidence
+        .trust
+        .logs()
+        .iter()
+        .filter_map(|log| log.checkpoint.as_deref().map(|vkey| (log, vkey)))
+        .filter_map(|(log, vkey)| VerifierKey::parse(vkey).ok().map(|key| (log, key)))
+        .filter(|(log, key)| log.name == ANY_LOG || key.name() == origin)
+        .collect();
+    let verified = keys.iter().find_map(|(log, key)| Some((log, note.verify(key).ok()?)));
+    let Some((log, checkpoint)) = verified else {
+        let check = if keys.is_empty() {
+            unknown_log("published", origin)
+        } else {
+            let detail = format!("no trusted key of {origin} verifies the note");
+            Check::no("published", "note-signature", detail)
+        };
+        return (check, None);
+    };
+    let detail = format!("{origin}, {} leaves, root {}", checkpoint.size, checkpoint.root);
+    let check = evidence.demand.of_log(Check::yes("published", detail), &[origin, &log.name]);
+    (check, Some(Published { log: log.name.clone(), checkpoint }))
 }
 
 /// The log a receipt names, and the keys trusted for it.

@@ -1,8 +1,7 @@
-//! What one read may cost.
+//! The cost limit of one read.
 //!
-//! Whoever follows links through a log, or looks through it, is given a budget
-//! and pays for every step before taking it. When something is spent the walk
-//! ends, and its answer says so.
+//! Searches and walks through the log pay for every step before taking it. When
+//! the budget is spent the walk ends, and the response says so.
 
 /// How much of everything.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,8 +34,7 @@ impl Spent {
     }
 }
 
-/// What is left of an allowance. There is no walk without one: everything that
-/// walks takes it as an argument.
+/// What is left of an allowance.
 #[derive(Debug)]
 pub struct Budget {
     allowance: Allowance,
@@ -50,8 +48,7 @@ impl Budget {
         Self { allowance, left: allowance, spent: None }
     }
 
-    /// For what must be whole or fail: the facts a decision rests on. Nothing
-    /// that answers a reader may have it.
+    /// For facts that a decision needs complete. Never for requests of readers.
     pub fn unlimited() -> Self {
         let (nodes, edges, bytes) = (usize::MAX, usize::MAX, usize::MAX);
         Self::new(Allowance { nodes, edges, bytes })

@@ -14,8 +14,6 @@ pub mod label;
 
 pub mod limits;
 
-pub mod pattern;
-
 pub mod printable;
 
 pub mod text;

@@ -54,6 +54,35 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+/// A pattern of policies and trust files: `*` stands for any run of characters.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Pattern(pub String);
+
+impl Pattern {
+    /// Whether the whole of `text` matches.
+    pub fn matches(&self, text: &str) -> bool {
+        matches_pattern(&self.0, text)
+    }
+}
+
+/// Whether the whole of `text` matches a pattern. No backtracking: after a `*`
+/// the earliest match of the next piece is as good as any later one.
+pub fn matches_pattern(pattern: &str, text: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let Some(rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    let mut rest = rest;
+    for piece in pieces {
+        match rest.split_once(piece) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
 /// What is wrong with a TOML document, and where, on one line.
 pub fn toml_mistake(error: &toml::de::Error, document: &str) -> String {
     let before = error.span().and_then(|span| document.get(..span.start));

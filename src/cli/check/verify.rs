@@ -15,9 +15,9 @@ use crate::service::now;
 use crate::trust::{TrustAnchors, TrustedLog};
 use crate::verify::{ANY_LOG, Check, Demand, Evidence, Report, Requirement, verify};
 use crate::wire::digest::Digest;
-use crate::wire::pattern::Pattern;
 use crate::wire::printable::Printable;
 use crate::wire::text;
+use crate::wire::text::Pattern;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan verify action.transparent.cose --trust trust.toml")]

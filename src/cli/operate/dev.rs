@@ -10,10 +10,10 @@ use super::{init, serve};
 use crate::cli::output::Out;
 use crate::cli::{Answer, broken_store, program};
 use crate::config::{Config, LogLevel};
-use crate::gate::Gate;
 use crate::http::HttpOptions;
 use crate::key::{Algorithm, SigningKey};
 use crate::metrics::Metrics;
+use crate::recorder::Recorder;
 use crate::service::{self, Options, Service};
 use crate::wire::printable::{Printable, printable};
 
@@ -66,9 +66,9 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
 /// Two verdicts, by the road a runtime would take.
 async fn register_samples(service: Arc<Service>) -> anyhow::Result<()> {
     let key = SigningKey::generate(Algorithm::EdDsa)?;
-    let gate = Gate::new(service, key, "https://gate.dev.capstan.invalid");
+    let recorder = Recorder::new(service, key, "https://gate.dev.capstan.invalid");
     for (subject, payload) in SAMPLES {
-        gate.record(subject, "application/json", payload.as_bytes()).await?;
+        recorder.record(subject, "application/json", payload.as_bytes()).await?;
     }
     Ok(())
 }

@@ -81,7 +81,7 @@ pub struct VerifiedChain {
 }
 
 impl ChainTrust {
-    /// Trusts nobody.
+    /// No anchors.
     pub fn empty() -> Self {
         Self {
             anchors: Vec::new(),

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::identity::Identity;
-use crate::wire::pattern;
+use crate::wire::text::matches_pattern;
 
 /// The names an anchor may speak for.
 #[derive(Clone, Debug, Default, Eq, PartialEq, serde::Serialize)]
@@ -116,11 +116,11 @@ fn host_fits(pattern: &str, host: &str) -> bool {
 /// authority cannot run on into a path that only looks like one.
 fn uri_fits(pattern: &str, uri: &str) -> bool {
     match (authority_of(pattern), authority_of(uri)) {
-        (None, None) => pattern::matches(pattern, uri),
+        (None, None) => matches_pattern(pattern, uri),
         (Some(wanted), Some(found)) => {
             let is_plain = !wanted.1.contains('*') || !found.1.contains('@');
             let parts = [(wanted.1, found.1), (wanted.2, found.2)];
-            wanted.0 == found.0 && is_plain && parts.iter().all(|(w, f)| pattern::matches(w, f))
+            wanted.0 == found.0 && is_plain && parts.iter().all(|(w, f)| matches_pattern(w, f))
         }
         _ => false,
     }

@@ -44,7 +44,9 @@ fn no(code: &'static str, detail: String) -> Check {
 /// What to say of a statement that was logged by rules since made stricter.
 fn outdated(rules: RulesVersion, detail: &str) -> String {
     let number = rules.number();
-    format!("version {number} of the rules at the door let it in; today's would not: {detail}")
+    format!(
+        "version {number} of the authentication rules admitted it; the current version would not: {detail}"
+    )
 }
 
 impl Admission<'_> {

@@ -9,10 +9,12 @@ use crate::envelope::{ContentType, Door, Resolved, SignedStatement};
 use crate::profile::Control;
 use crate::receipt::{Proofs, Receipt, attached};
 use crate::trust::TrustAnchors;
-use crate::verify::checkpoint::{self, Published};
+
 use crate::verify::report::{Check, Outcome, Report};
 use crate::verify::statement::{self, Shown};
-use crate::verify::{ANY_LOG, Evidence, capsule, log_keys, malformed, record};
+use crate::verify::{
+    ANY_LOG, Evidence, Published, capsule, log_keys, malformed, published, record,
+};
 use crate::wire::cbor::Value;
 use crate::wire::time::UnixSeconds;
 
@@ -58,7 +60,7 @@ pub(in crate::verify) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> R
         _ => Check::not_checked("admitted", "policy or trust cannot be read"),
     };
     let (published, note) = match SignedCheckpoint::parse(&bundle.checkpoint) {
-        Ok(note) => checkpoint::published(&note, evidence),
+        Ok(note) => published(&note, evidence),
         Err(e) => (Check::no("published", e.code(), e.to_string()), None),
     };
     let parts = [&policy, &trust].into_iter().chain(&chain);

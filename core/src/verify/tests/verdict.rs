@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::checkpoint::VerifierKey;
-use crate::wire::pattern::Pattern;
+use crate::wire::text::Pattern;
 
 const DEV: &str = "https://dev.invalid";
 

@@ -1,9 +1,8 @@
-//! The road on which a runtime's verdicts reach the log.
+//! Registers records from within the process that makes them.
 //!
-//! In: what an agent did, or was not allowed to do, as a payload. Out: its
-//! registration. The gate seals and registers in one process: a verdict of
-//! its own passes the same checks as a statement from outside, so there is
-//! no back door into the log.
+//! In: a payload that says what an agent did or was not allowed to do. Out: its
+//! registration. It is sealed and registered like any statement, so it passes
+//! the same checks as one that comes over HTTP.
 
 use std::sync::Arc;
 
@@ -11,20 +10,20 @@ use crate::envelope::{self, Draft, seal};
 use crate::key::SigningKey;
 use crate::service::{Registered, Rejected, Service, now};
 
-/// Speaks on the log in the name of one issuer.
-pub struct Gate {
+/// Registers statements of one issuer.
+pub struct Recorder {
     service: Arc<Service>,
     key: SigningKey,
     issuer: String,
 }
 
-impl Gate {
-    /// A gate in front of a running log.
+impl Recorder {
+    /// A recorder for a running log.
     pub fn new(service: Arc<Service>, key: SigningKey, issuer: &str) -> Self {
         Self { service, key, issuer: issuer.to_owned() }
     }
 
-    /// Puts one verdict on the log. It is durable when this returns.
+    /// Seals and registers one payload. It is durable when this returns.
     pub async fn record(
         &self,
         subject: &str,
@@ -51,21 +50,25 @@ mod tests {
     const OPEN: &str = include_str!("../policy/open.toml");
     const ISSUERS: &str = include_str!("../policy/issuers.toml");
 
-    fn gate(dir: &Path, policy: &str) -> Gate {
+    fn recorder(dir: &Path, policy: &str) -> Recorder {
         service::init(dir, "log.example", policy, Algorithm::Es256).unwrap();
         let options = Options { min_free_bytes: 0, ..Options::from_config(&Config::default()) };
         let service = service::open(dir, options, Metrics::new("test")).unwrap();
-        Gate::new(service, SigningKey::generate(Algorithm::EdDsa).unwrap(), "https://gate.example")
+        Recorder::new(
+            service,
+            SigningKey::generate(Algorithm::EdDsa).unwrap(),
+            "https://recorder.example",
+        )
     }
 
     #[tokio::test]
-    async fn a_verdict_is_logged_and_the_policy_decides_about_gates_too() {
+    async fn recorded_payloads_are_logged_if_the_policy_admits_them() {
         let dir = tempfile::tempdir().unwrap();
-        let open = gate(&dir.path().join("open"), OPEN);
+        let open = recorder(&dir.path().join("open"), OPEN);
         let registered = open.record("call-1", "application/json", b"{}").await.unwrap();
         assert_eq!(registered.entry.index.get(), 2);
 
-        let closed = gate(&dir.path().join("closed"), ISSUERS);
+        let closed = recorder(&dir.path().join("closed"), ISSUERS);
         let refused = closed.record("call-1", "application/json", b"{}").await;
         assert!(matches!(refused, Err(Rejected::Refused(_))));
     }
