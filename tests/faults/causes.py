@@ -1,13 +1,13 @@
-"""Causal records that name a thousand causes each, signed without any code of
-the log: self-certified statements for a log that takes any."""
+"""Self-certified causal records with a thousand causes each, signed without any
+code of the log, for a log with the open policy."""
 
 import json
 
 import lib
 
 ISSUER, KIND = "https://causes.example", "application/pacr+json"
-# A key for this test alone, and one nonce for all its signatures: whoever
-# wants the key may have it, and signing costs no point multiplication.
+# A key for this test only. All signatures share one nonce, which reveals the
+# key but saves a point multiplication per signature.
 SECRET = int.from_bytes(lib.sha256(b"causes"), "big") % lib.ORDER
 NONCE = int.from_bytes(lib.sha256(b"nonce"), "big") % lib.ORDER
 POINT, R = lib.times(SECRET, lib.BASE), lib.times(NONCE, lib.BASE)[0] % lib.ORDER
@@ -31,7 +31,7 @@ def head(kind, value):
 
 
 def key():
-    """The COSE key; of these members the digest is its name."""
+    """The COSE key; the digest of these members is its thumbprint."""
     x, y = (number.to_bytes(32, "big") for number in POINT)
     return b"\xa4\x01\x02\x20\x01\x21" + lib.bstr(x) + b"\x22" + lib.bstr(y)
 
@@ -59,7 +59,7 @@ MEASURED = {
 
 
 def statement(number, causes):
-    """A record that names so many of those before it as its causes."""
+    """A record whose causes are this many of the records before it."""
     named = [name(cause) for cause in range(max(0, number - causes), number)]
     record = {"id": name(number), "predecessors": named, **MEASURED}
     payload = json.dumps(record, separators=(",", ":")).encode()

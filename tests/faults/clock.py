@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A clock that jumps: a log runs with libfaketime, hours and days forth and
-back, and is restarted in the past. The times on the log never go back.
+"""Clock jumps: a log runs under libfaketime, with jumps of hours and days in both
+directions and restarts in the past. The times on the log never decrease.
 
     SEED=N tests/faults/run [long] clock
 """
@@ -13,8 +13,8 @@ import time
 
 import lib
 
-# Those between are drawn. The longest jump forth comes late: after it a log
-# stays at that time for good.
+# The jumps in between are random. The longest jump forward comes last, because
+# the log stays at that time afterwards.
 FIRST = ["+0", "-1d", "+2h", "-400d", "+3h", "-2h", "+0"]
 LAST = ["+400d", "-1s", "+1s", "+0"]
 SPANS = {"s": 59, "m": 59, "h": 23, "d": 30}
@@ -34,7 +34,7 @@ def library():
 def main():
     preload, dice = library(), random.Random(lib.seed())
     if preload is None:
-        lib.say("clock: skipped: libfaketime is not installed and cannot be had")
+        lib.say("clock: skipped: libfaketime is not available")
         return
     drawn = [draw(dice) for _ in range(50 if "--long" in sys.argv else 5)]
     jumps = FIRST + drawn + LAST

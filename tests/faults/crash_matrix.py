@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Every crash a run can meet: its file operations are recorded, and the disk
-is rebuilt as a crash after each of them could leave it.
+"""Crash matrix: the file operations of a run are recorded, and the disk is rebuilt
+as a crash after each of them could leave it.
 
     SEED=N tests/faults/run [long] crash_matrix [crash_matrix_large]
 
-kept        the process dies, the system lives
-lost        power cut: whatever was not synced is gone
-lost-names  the same, and a name survives only if its directory was synced
+kept        the process dies, the system survives
+lost        power cut: unsynced data is lost
+lost-names  also, a name survives only if its directory was synced
 torn        the first operations survive, one write in part
-reordered   each write survives by chance, in any order
+reordered   each unsynced write survives at random
 
-Double faults: the start after a crash crashes in turn, or a call of the run
-has failed with EIO or ENOSPC before the crash.
+Double faults: the start after a crash crashes as well, or a call failed with EIO
+or ENOSPC before the crash.
 """
 
 import argparse
@@ -31,8 +31,8 @@ FAILING = ("write", "writev", "pwrite64", "fsync", "fdatasync", "rename", "opena
 
 
 class Run:
-    """What a log did on a copy of `base` under strace, and what it promised
-    when. `around` makes a call fail."""
+    """The operations of a log on a copy of `base` under strace, and when it sent
+    receipts and checkpoints. `around` makes a call fail."""
 
     def __init__(self, work, name, base, statements, writers, around=()):
         disk, out = os.path.join(work, name), os.path.join(work, name + ".strace")
@@ -45,7 +45,7 @@ class Run:
                 lib.register(server, statements, acknowledged, writers)
                 if server.alive():
                     time.sleep(1.3)
-            # What an error has left behind may not be able to stop.
+            # After an error the log may not stop cleanly.
             server.kill() if around else server.terminate()
         except lib.NotStarted:
             pass
@@ -56,14 +56,14 @@ class Run:
         os.remove(out)
 
     def sent(self, data):
-        """When it was given to the network."""
+        """When it was sent."""
         moments = [start for start, sent in self.found.sent if data in sent]
         if not moments:
             raise SystemExit("something was received and never sent: the trace is not whole")
         return min(moments)
 
     def promised(self, crash):
-        """Receipts and checkpoints that left before the crash."""
+        """Receipts and checkpoints sent before the crash."""
         receipts = [(name, receipt) for sent, name, receipt in self.receipts if sent < crash]
         return receipts, [note for sent, note in self.notes if sent < crash]
 
@@ -73,8 +73,8 @@ class Run:
         return [0] + [end + 1 for end in sorted(ends)]
 
     def schedules(self, dice, limit, rounds=1):
-        """Every point with every variant, chance variants several times; of
-        those a sample, and how many there are."""
+        """A sample of the schedules (every point with every variant, random variants
+        several times), and their number."""
         every = []
         for crash in self.points():
             for variant in VARIANTS:
@@ -87,14 +87,14 @@ class Run:
 
 
 class Matrix:
-    """Tries schedules, and remembers those that broke a promise."""
+    """Runs schedules and records those that violate an invariant."""
 
     def __init__(self, work, fresh):
         self.work, self.fresh = work, fresh
         self.tried, self.failures = 0, []
 
     def one(self, run, schedule, before=((), ())):
-        """What is wrong after a crash, if anything is."""
+        """The violation after a crash, if any."""
         crash, variant, seed = schedule
         disk = os.path.join(self.work, f"disk-{crash}-{variant}-{seed}")
         run.build(disk, crash, variant, seed)
@@ -118,10 +118,9 @@ class Matrix:
     def say(self, what):
         lib.say(f"{what}: {self.tried} schedules so far, {len(self.failures)} broken")
 
-    def sees(self, run):
-        """Promises that were not kept must show up as broken, or this test
-        would pass on anything: statements that no sync kept, a receipt that
-        is not the log's."""
+    def check_detection(self, run):
+        """Checks that violations are detected: unsynced statements, a foreign
+        receipt."""
         crash = run.points()[len(run.points()) // 2]
         early = run.promised(float("inf"))
         name, receipt = early[0][0]
@@ -137,8 +136,7 @@ class Matrix:
 
 
 def crashed_twice(matrix, run, statements, dice, count, limit):
-    """Disks that a crash left are started under the tracer, and that start
-    crashes in turn."""
+    """The recovery from a crash is traced and crashes as well."""
     for number in range(count):
         crash, variant = dice.choice(run.points()[1:]), dice.choice(VARIANTS)
         base = os.path.join(matrix.work, f"double-{number}")
@@ -149,8 +147,8 @@ def crashed_twice(matrix, run, statements, dice, count, limit):
 
 
 def failed_and_crashed(matrix, run, base, statements, dice, count, limit):
-    """Runs in which a call fails. The first is a sync of the journal: after
-    that the disk and what the system shows of it are no longer the same."""
+    """Runs in which a call fails. The first is a sync of the journal, after which
+    the disk and the page cache differ."""
     calls = [(call, nth) for call in FAILING for nth in range(1, run.calls.get(call, 0) + 1)]
     syncs = [(call, nth) for call, nth in calls if call == "fdatasync"]
     for number in range(count):
@@ -159,7 +157,7 @@ def failed_and_crashed(matrix, run, base, statements, dice, count, limit):
         around = ["-e", f"inject={call}:error={error}:when={nth}"]
         failed = Run(matrix.work, f"failed-{number}", base, statements, 4, around)
         schedules = failed.schedules(dice, limit)[0]
-        # The crash that follows the error at once.
+        # A crash right after the error.
         schedules += [(failed.points()[-1], variant, 0) for variant in ("kept", "lost")]
         matrix.all(failed, schedules)
 
@@ -175,7 +173,7 @@ def small(work, dice, long):
     if len(run.receipts) != count or not run.notes:
         raise SystemExit(f"{len(run.receipts)} of {count} were acknowledged")
     matrix = Matrix(work, fresh)
-    matrix.sees(run)
+    matrix.check_detection(run)
     schedules, total = run.schedules(dice, None if long else 90, 4 if long else 1)
     lib.say(
         f"small: {count} statements, {len(run.found.ops)} operations,"
@@ -184,14 +182,14 @@ def small(work, dice, long):
     matrix.all(run, schedules)
     matrix.say("one crash")
     crashed_twice(matrix, run, rest, dice, *((12, 60) if long else (2, 15)))
-    matrix.say("a second crash at the start after it")
+    matrix.say("a second crash during recovery")
     failed_and_crashed(matrix, run, base, first, dice, *((40, 20) if long else (4, 6)))
     matrix.say("a crash after EIO or ENOSPC")
     return matrix
 
 
 def large(work, dice, long):
-    """Enough bytes that the engine writes tables and drops journals."""
+    """Enough data for the engine to write tables and drop journals."""
     base = os.path.join(work, "base")
     os.makedirs(base)
     lib.new_log(base)

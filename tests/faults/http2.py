@@ -1,7 +1,7 @@
-"""As much of HTTP/2 as it takes to open many streams and end none of them.
+"""A minimal HTTP/2 client that opens many streams and ends none of them.
 
-Requests are sent without compression, windows and the number of streams are
-kept as the server asks, and everything else that it says is skipped.
+Requests are sent without compression. It respects the server's windows and stream
+limit and ignores everything else.
 """
 
 import select
@@ -14,7 +14,7 @@ FRAME_MAX = 16_384
 
 
 def literal(name, value):
-    """A header field, spelt out."""
+    """A literal header field."""
     fields = (name.encode(), value.encode())
     return b"\0" + b"".join(bytes([len(field)]) + field for field in fields)
 
@@ -29,7 +29,7 @@ class Connection:
         self.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, b""))
         self.settled = False
         while not self.settled and self.is_open:
-            self.hear(20)
+            self.read_frame(20)
 
     def send(self, data):
         try:
@@ -38,7 +38,7 @@ class Connection:
             self.is_open = False
 
     def post(self, number, length):
-        """The head of a registration with a body of so many bytes."""
+        """Sends the header of a registration with a body of this length."""
         stream = 2 * number + 1
         fields = [
             (":method", "POST"), (":scheme", "http"), (":path", "/entries"), (":authority", "x"),
@@ -49,32 +49,32 @@ class Connection:
         self.send(frame(HEADERS, 4, stream, block))
         return stream
 
-    def pour(self, stream, count, patience):
-        """Sends so many bytes of a body, or what is let through in so many
-        seconds each time nothing is; how many."""
+    def send_body(self, stream, count, timeout):
+        """Sends up to this many bytes of a body, giving up when the window stays
+        closed this many seconds; the number sent."""
         sent = 0
         while sent < count and self.is_open and stream not in self.answered:
             room = min(self.window, self.windows[stream], count - sent, FRAME_MAX)
             if room <= 0:
-                if not self.hear(patience):
+                if not self.read_frame(timeout):
                     break
                 continue
             self.send(frame(DATA, 0, stream, bytes(room)))
             self.window -= room
             self.windows[stream] -= room
             sent += room
-            while self.hear(0):
+            while self.read_frame(0):
                 pass
         return sent
 
-    def hear(self, patience):
-        """Takes one frame, if one comes in time."""
+    def read_frame(self, timeout):
+        """Reads one frame, if one arrives in time."""
         while True:
             if len(self.buffer) >= 9:
                 length = int.from_bytes(self.buffer[:3], "big")
                 if len(self.buffer) >= 9 + length:
                     break
-            if not self.is_open or not select.select([self.socket], [], [], patience)[0]:
+            if not self.is_open or not select.select([self.socket], [], [], timeout)[0]:
                 return False
             try:
                 more = self.socket.recv(1 << 16)
@@ -110,7 +110,7 @@ class Connection:
         elif kind == GO_AWAY:
             self.is_open = False
         elif kind != SETTINGS and kind != PING:
-            # An answer, or a stream that was ended.
+            # A response, or a reset stream.
             self.answered.add(stream)
 
     def close(self):

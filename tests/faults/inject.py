@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""System calls that fail: a short run is repeated, and each time one call of
-each thread is answered with an error or ends the process. Then the log is
-started without interference, and must have kept its promises.
+"""Failing system calls: a short run is repeated, and each time one call of each
+thread fails or kills the process. The log is then started without faults, and all
+invariants must hold.
 
     SEED=N tests/faults/run [long] inject
 
-The calls of the start are hit by a tracer that starts the log, those of the
-work by one that joins a log at work. The short form draws two of each kind.
+For calls at start the tracer starts the log; for calls in operation it attaches to
+a running log. The short form picks two of each kind.
 """
 
 import concurrent.futures
@@ -20,8 +20,8 @@ import time
 import lib
 import trace
 
-# Each of those that change the disk is hit in the long form, of the others
-# some.
+# In the long form all calls that change the disk fail once; of the others, a
+# sample.
 CHANGING = ("write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "ftruncate", "unlink",
             "mkdir")
 READING = ("openat", "lseek", "read", "pread64")
@@ -31,13 +31,13 @@ STRACE = ["strace", "-f", "-qq", "-e", "signal=none", "-e", "trace=" + ",".join(
 
 
 class Joined:
-    """A tracer that has joined a running log."""
+    """A tracer attached to a running log."""
 
     def __init__(self, server, options):
         self.process = subprocess.Popen([*STRACE, *options, "-p", str(server.process.pid)])
         tasks = f"/proc/{server.process.pid}/task"
         for _ in range(2000):
-            # The fault may hit while the tracer is still joining.
+            # The fault may occur while the tracer is still attaching.
             if not server.alive():
                 return
             if all(traced(f"{tasks}/{task}/status") for task in os.listdir(tasks)):
@@ -59,7 +59,7 @@ def traced(status):
 
 
 def run(work, name, base, statements, options, at_start):
-    """One run on a copy of the log; what was acknowledged before it ended."""
+    """One run on a copy of the log; what was acknowledged."""
     disk = os.path.join(work, name)
     shutil.copytree(base, disk)
     data, log = os.path.join(disk, "data"), os.path.join(disk, "log")
@@ -83,17 +83,17 @@ def run(work, name, base, statements, options, at_start):
 
 
 def schedules(work, base, statements, long, dice):
-    """Every call of a run without faults, or some of them, with every effect."""
+    """Every call of a run without faults, or a sample, with every effect."""
     found = []
     for at_start in (True, False):
         out = os.path.join(work, f"calls-{at_start}")
-        # At work nothing of the start is counted; at the start nothing is sent.
+        # In operation, calls of the start are not counted; at start, nothing is sent.
         sent = [] if at_start else statements
         _, acknowledged, _ = run(work, f"first-{at_start}", base, sent, ["-o", out], at_start)
         if len(acknowledged) != len(sent):
             raise SystemExit("the run without faults did not work")
         most = trace.counts(out)
-        lib.say(f"inject: {'at the start' if at_start else 'at work'} {most}")
+        lib.say(f"inject: {'at start' if at_start else 'in operation'} {most}")
         for call in CHANGING + READING:
             every = range(1, most.get(call, 0) + 1)
             limit = 2 if not long else len(every) if call in CHANGING else READING_MOST

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""SIGKILL at random under `capstan hammer`: the log is killed at work and while
-it starts, and started again on the same data and address. The hammer lives
-through all of it, holds the log to what it said before each kill, and looks at
-everything once more in the end.
+"""SIGKILL at random under `capstan hammer`: the log is killed while running and
+while starting, and restarted on the same data and address. The hammer keeps
+running, checks what was acknowledged before each kill, and checks everything once
+more at the end.
 
     SEED=N tests/faults/run [long] kill
 """
@@ -19,7 +19,7 @@ import time
 import lib
 
 KILLS, KILLS_LONG = 12, 220
-# Of so many kills one hits a log that is not up yet.
+# One in this many kills hits a log that is still starting.
 AT_START = 5
 
 

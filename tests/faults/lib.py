@@ -1,7 +1,7 @@
-"""What every fault test needs: a log, a client, and the invariants.
+"""Shared by the fault tests: a log, a client, and the invariants.
 
-The receipts are read and the trees computed here, in a second language and
-without any code of the log, so that a mistake is not made twice.
+Receipts are parsed and trees computed here without any code of the log, so that
+errors in one implementation are found by the other.
 """
 
 import base64
@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 
 
 def binary():
-    """`run` says where it is."""
+    """The program, from $CAPSTAN as set by `run`."""
     return os.path.abspath(os.environ["CAPSTAN"])
 
 
@@ -40,10 +40,10 @@ def capstan(*arguments, cwd=None, check=True):
 
 
 class Broken(Exception):
-    """A promise that was not kept."""
+    """A violated invariant."""
 
 
-# -- CBOR, as much of it as a receipt needs ---------------------------------
+# -- CBOR, as far as receipts need it ----------------------------------------
 
 
 def cbor(data, at=0):
@@ -82,7 +82,7 @@ def cbor(data, at=0):
 
 
 def place(receipt):
-    """Size of the tree, index of the leaf and path in a receipt, and its time."""
+    """Tree size, leaf index, path and time of a receipt."""
     (protected, unprotected, _, _), _ = cbor(receipt)
     (proof,) = unprotected[396][-1]
     (size, index, path), _ = cbor(proof)
@@ -141,7 +141,7 @@ def is_signed(point, message, signature):
 
 
 def check_signature(keys, receipt, root):
-    """The receipt is signed over the root by the key it names."""
+    """Checks the signature of a receipt over the root."""
     (protected, _, _, signature), _ = cbor(receipt)
     message = b"\x84\x6aSignature1" + bstr(protected) + bstr(b"") + bstr(root)
     point = keys.get(cbor(protected)[0].get(4))
@@ -189,7 +189,7 @@ def root_by_path(leaf, index, size, path):
 
 
 class Roots:
-    """Roots of many prefixes of one tree: the complete subtrees are kept."""
+    """Roots of prefixes of one tree, with cached subtrees."""
 
     def __init__(self, leaves):
         self.levels = [leaves]
@@ -214,7 +214,7 @@ class Roots:
 
 
 class Server:
-    """A log that serves, or with `wait=False` one that is about to."""
+    """A running log, or with `wait=False` one that is starting."""
 
     def __init__(
         self, data, around=(), env=None, log=None, settings=(), port=0, wait=True
@@ -234,7 +234,7 @@ class Server:
             self.wait()
 
     def wait(self):
-        """Until it serves; `NotStarted` if it never does."""
+        """Waits until it serves; raises `NotStarted` if it does not."""
         line = self.process.stdout.readline().decode().strip()
         prefix = "listening on http://"
         if not line.startswith(prefix):
@@ -255,8 +255,8 @@ class Server:
         return self.process.poll() is None
 
     def kill(self):
-        """SIGKILL to the whole group: a tracer must not outlive the log. Does
-        nothing to one that has ended."""
+        """SIGKILL to the process group, so that no tracer outlives the log. Does
+        nothing if it has ended."""
         if self.process.stdout.closed:
             return
         try:
@@ -282,7 +282,7 @@ class Server:
 
 
 class NotStarted(Exception):
-    """Nobody listens."""
+    """The log does not listen."""
 
 
 class Statements:
@@ -310,7 +310,7 @@ class Statements:
 
     @staticmethod
     def name(statement):
-        """SHA-256 of the statement with its unprotected map emptied."""
+        """SHA-256 of the statement with an empty unprotected map."""
         (protected, unprotected, payload, signature), _ = cbor(statement)
         if unprotected == {}:
             return sha256(statement).hex()
@@ -324,7 +324,7 @@ def new_log(work, name="data"):
 
 
 def register(server, statements, acknowledged, writers=4):
-    """Registers from some threads until done or the log is gone."""
+    """Registers from several threads until done or the log is gone."""
     waiting = list(reversed(statements))
     lock = threading.Lock()
 
@@ -351,7 +351,7 @@ def register(server, statements, acknowledged, writers=4):
 
 @contextlib.contextmanager
 def watching(server, notes):
-    """Reads the checkpoint again and again meanwhile."""
+    """Polls the checkpoint meanwhile."""
     done = threading.Event()
 
     def look():
@@ -392,7 +392,7 @@ def leaves_of(server):
 
 
 def keys_of(server):
-    """The points of the log's keys by their names."""
+    """The points of the log's keys by thumbprint."""
     points = {}
     for key in cbor(server.request("GET", "/.well-known/scitt-keys")[1])[0]:
         points[key[2]] = tuple(int.from_bytes(key[label], "big") for label in (-2, -3))
@@ -406,9 +406,8 @@ def note_head(note):
 
 
 def check_tree(server, acknowledged, notes=()):
-    """I1 to I4: every receipt proves its statement, every head that was shown
-    is a prefix of the tree, every statement stands once and where its receipt
-    says."""
+    """I1 to I4: every receipt proves its statement, every head is a prefix of the
+    tree, every statement is present once, at the index of its receipt."""
     keys, leaves = keys_of(server), leaves_of(server)
     roots = Roots(leaves)
     now = note_head(server.request("GET", "/checkpoint")[1])[0]
@@ -432,9 +431,8 @@ def check_tree(server, acknowledged, notes=()):
 
 
 def check_data(data, acknowledged, fresh, notes=(), settings=()):
-    """Everything that must hold for a directory after whatever happened: it
-    is whole (I5), what was promised is there (I1 to I4), and once it has gone
-    on it is not taken back (I6)."""
+    """All invariants of a directory after a fault: it is intact (I5), everything
+    acknowledged is there (I1 to I4), and a rollback is detected (I6)."""
     done = capstan("fsck", "--json", "--data", data, check=False)
     if done.returncode != 0:
         raise Broken(f"fsck: {done.stdout.decode()}{done.stderr.decode()[-600:]}")
@@ -460,7 +458,7 @@ def check_data(data, acknowledged, fresh, notes=(), settings=()):
 
 
 def check_rollback(data, old, settings=()):
-    """I6: put back to what it was, the log finds that it has signed more."""
+    """I6: an older copy detects that a later head was signed."""
     shutil.rmtree(data)
     os.rename(old, data)
     log = data + ".log"
@@ -480,8 +478,7 @@ def said(log):
 
 
 def seed():
-    """The seed of a run, from `SEED`: the same draws again. What the machine
-    does meanwhile is not drawn."""
+    """The random seed of a run, from `SEED`. It does not control timing."""
     return int(os.environ.get("SEED", "1"))
 
 
@@ -490,7 +487,7 @@ def say(text):
 
 
 def scratch(name):
-    """A directory of our own, in memory where there is room for it."""
+    """A temporary directory, in memory if there is room."""
     parent = os.environ.get("FAULTS_DIR") or os.environ.get("TMPDIR") or "/tmp"
     path = os.path.join(parent, f"capstan-faults-{name}-{os.getpid()}")
     shutil.rmtree(path, ignore_errors=True)
@@ -499,7 +496,7 @@ def scratch(name):
 
 
 def finish(work, failures):
-    """Leaves the evidence when there is some."""
+    """Keeps the evidence of a violation, if any."""
     if failures:
         say(f"evidence is in {work}")
         sys.exit(1)

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Whether the fault programs can fail: each promise is broken in the source of
-the log, one at a time, and the program that looks after it must say so.
+"""Shows that the fault programs can fail: each guarantee is broken in a copy of the
+source, one at a time, and the program that checks it must report it.
 
     SEED=N tests/faults/mutants.py
 
-Works on a copy of the source in target/mutants. Takes as long as building
-Capstan anew, and some minutes more.
+The copy is in target/mutants. Takes a full build and some minutes.
 """
 
 import os
@@ -17,7 +16,7 @@ import sys
 import lib
 
 WORK = pathlib.Path(lib.ROOT) / "target" / "mutants"
-# What is done to the log, where, and the program that must notice.
+# Name, edits, and the program that must detect the mutant.
 MUTANTS = [
     (
         "commits without a sync",
@@ -25,12 +24,12 @@ MUTANTS = [
         "crash_matrix",
     ),
     (
-        "goes on after a commit that failed",
+        "continues after a failed commit",
         [("src/store/fjall.rs", "batch.commit().map_err(|error| CommitError::Unknown(error.into()))", "batch.commit().or(Ok(()))")],
         "inject",
     ),
     (
-        "does not look at the guard",
+        "ignores the guard",
         [("src/service/open.rs", "check_known_heads(&store, (&head, &edge), guard, &identity)?;", "let _ = check_known_heads;")],
         "clock",
     ),
@@ -40,12 +39,12 @@ MUTANTS = [
         "clock",
     ),
     (
-        "lets its time go back",
+        "lets its time decrease",
         [("src/store/head.rs", "time: self.time.max(now)", "time: now")],
         "clock",
     ),
     (
-        "gives a statement a second place",
+        "gives a statement a second index",
         [
             ("src/service/write/register.rs", "let index = self.store.find(&authentic.id())?;", "let index = None::<LeafIndex>;"),
             ("src/service/write/writer.rs", "Ok(if is_possible {", "Ok(if is_possible && false {"),
@@ -84,7 +83,7 @@ def check_anchors(tree):
 
 
 def change(tree, edits):
-    """Makes the edits; what stood there, to be put back."""
+    """Applies the edits; returns the original text, to restore it."""
     before = {}
     for name, old, new in edits:
         path = tree / name
@@ -94,8 +93,8 @@ def change(tree, edits):
     return before
 
 
-def notices(part, program):
-    """What a program says about the log; none when it finds nothing."""
+def violation(part, program):
+    """The violation a program reports; None if it finds nothing."""
     here = os.path.dirname(os.path.abspath(__file__))
     environment = {**os.environ, "CAPSTAN": str(program), "FAULTS_DIR": str(WORK / "scratch")}
     done = subprocess.run([sys.executable, f"{part}.py"], cwd=here, env=environment, capture_output=True, text=True)
@@ -111,20 +110,20 @@ def main():
     (WORK / "scratch").mkdir(parents=True, exist_ok=True)
     program = build(tree)
     for part in sorted({part for _, _, part in MUTANTS}):
-        said = notices(part, program)
+        said = violation(part, program)
         if said:
-            raise SystemExit(f"{part} finds fault with the log as it is: {said}")
-    lib.say("the log as it is: nothing found")
+            raise SystemExit(f"{part} fails on the unchanged log: {said}")
+    lib.say("unchanged log: no violations")
     for name, edits, part in MUTANTS:
         before = change(tree, edits)
-        said = notices(part, build(tree))
-        lib.say(f"a log that {name}: {part}: {(said or 'NOT NOTICED')[:200]}")
+        said = violation(part, build(tree))
+        lib.say(f"a log that {name}: {part}: {(said or 'NOT DETECTED')[:200]}")
         if said is None:
             missed.append(name)
         for path, text in before.items():
             path.write_text(text)
     shutil.rmtree(WORK / "scratch", ignore_errors=True)
-    lib.say(f"{len(MUTANTS)} mutants, {len(missed)} not noticed")
+    lib.say(f"{len(MUTANTS)} mutants, {len(missed)} not detected")
     return 1 if missed else 0
 
 

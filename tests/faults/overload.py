@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Overloads a log of its own and sees whether it stays itself.
+"""Overloads a log and checks that it stays correct and responsive.
 
     tests/faults/overload.py target/debug/capstan            the short form, half a minute
     tests/faults/overload.py target/release/capstan --long   the form of docs/reliability.md
 
-In: a built program. Out: a table; exit code 1 when a promise is broken. The log
-has one core and a policy that takes milliseconds to decide, or the generator
-beside it could not send ten times what it can take. Loopback only, everything
-bounded in count and time. Standard library only.
+Prints a table; exit code 1 on a violation. The log gets one core and a slow policy,
+because otherwise a generator on the same machine could not send ten times what the
+log can handle. Loopback only, bounded in count and time. Standard library only.
 """
 
 import argparse
@@ -32,22 +31,22 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 RESIDENT_MB_MAX = 400
 DEADLINE_MS = 5000
 FACTOR = 10
-# Clients that do not read, and how many documents each of them asks for: far
-# more than the system keeps for them.
+# Clients that do not read, and how many documents each requests: far more than
+# socket buffers hold.
 DEAF, ASKED = 20, 500
-# Of the rate before, what must be there afterwards; a machine is never the
-# same twice, and less than a third is no recovery.
+# The share of the previous rate required afterwards. Machines vary; less than a
+# third is no recovery.
 RECOVERED = 1 / 3
-# How soon health answers, whatever else goes on.
+# Maximum latency of health checks under load.
 HEALTH_MS_MAX, UNANSWERED_MS = 100, 20_000
-# Causes that each record names, and readers who ask for all of them at once.
+# Causes per record, and concurrent readers of all of them.
 CAUSES, READERS = 1000, 6
-# Streams of HTTP/2 that begin a statement and do not end it, and what the log
-# may hold for them: `work.bytes`, and half as much for what is around them.
+# HTTP/2 streams with an unfinished statement, and the memory the log may hold for
+# them: `work.bytes` and half as much overhead.
 CONNECTIONS, STREAMS, BODY = 20, 200, 57_344
 HELD_MB_MAX = 64 * 1.5
-DEAR_POLICY = """
-name = "dear"
+SLOW_POLICY = """
+name = "slow"
 
 [[allow]]
 rego = '''
@@ -59,7 +58,7 @@ allow if count(sevenths) > 0
 
 
 class Form:
-    """How much of everything."""
+    """Sizes of the short and the long form."""
 
     def __init__(self, is_long):
         self.steady = 10 if is_long else 2
@@ -69,12 +68,12 @@ class Form:
         self.slow = 100 if is_long else 20
         self.records = 2000 if is_long else 300
         self.reading = 20 if is_long else 5
-        # The short form is for development builds, which take longer anyway.
+        # The short form is for development builds, which are slower.
         self.cost = 8000 if is_long else 4000
 
 
 class Log:
-    """A log that knows the keys of the hammer, and the most memory it had."""
+    """A log that trusts the keys of the hammer, and its peak memory."""
 
     def __init__(self, work, name, policy):
         self.work, self.server, self.highest_mb = work, None, 0
@@ -84,7 +83,7 @@ class Log:
 
     @contextlib.contextmanager
     def serving(self, **settings):
-        """The log at work, its memory looked at all the time."""
+        """The running log, with its memory sampled."""
         named = {f"CAPSTAN_{name.upper()}": str(value) for name, value in settings.items()}
         self.server = lib.Server(self.data, log=str(self.work / "log.txt"), settings=named.items())
         host, port = self.server.address.rsplit(":", 1)
@@ -109,7 +108,7 @@ class Log:
             self.look()
 
     def look(self):
-        """The memory it has now."""
+        """Its current memory."""
         with contextlib.suppress(OSError, IndexError):
             status = Path(f"/proc/{self.server.process.pid}/status").read_text()
             now_mb = int(status.split("VmRSS:")[1].split()[0]) / 1024
@@ -117,7 +116,7 @@ class Log:
             return now_mb
 
     def hammer(self, mix, **options):
-        """What the hammer tells; the first broken promise ends everything."""
+        """The result of the hammer; a violation ends the run."""
         command = [lib.binary(), "hammer", "--url", f"http://{self.server.address}", "--json"]
         command += ["--key-dir", self.work / "keys", "--mix", mix, "--save", self.work / "evidence"]
         command += ["--readers", 1, "--duplicates", 0, "--refusals", 0]
@@ -131,7 +130,7 @@ class Log:
         return told["statements"]
 
     def shares(self):
-        """Seconds that its threads had a core, and that they waited for one."""
+        """Seconds its threads ran, and seconds they waited for a CPU."""
         ran = waited = 0
         for task in Path(f"/proc/{self.server.process.pid}/task").glob("*/schedstat"):
             with contextlib.suppress(OSError):
@@ -149,18 +148,18 @@ class Log:
 
 
 def steady(log, seconds):
-    """What the log sustains: as much as 64 clients get who wait for their answers."""
+    """The sustained rate with 64 closed-loop clients."""
     return log.hammer("capsules=4,pca=1", seconds=seconds, in_flight=64)["per_second"]
 
 
-def beside(log):
-    """Whether the log still works, beside something else."""
+def rate_meanwhile(log):
+    """Checks that the log still works during other load."""
     return f"{log.hammer('capsules=4,pacr=2,pca=1,trace=2', seconds=2, in_flight=8)['per_second']:.0f}/s beside them"
 
 
 @contextlib.contextmanager
 def cores(some):
-    """What is started meanwhile runs on these."""
+    """Processes started meanwhile run on these cores."""
     all_cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, some or all_cores)
     try:
@@ -170,7 +169,7 @@ def cores(some):
 
 
 def overload(log, form, say):
-    """Ten times what it sustains, whatever it answers; then the same as before."""
+    """Ten times the sustained rate in open loop, then the sustained rate again."""
     first, *others = sorted(os.sched_getaffinity(0))
     with contextlib.ExitStack() as stack:
         with cores({first}):
@@ -190,7 +189,7 @@ def overload(log, form, say):
         say(
             f"{factor:.1f} times as much for {form.overload} s",
             f"{told['requests_per_second']:.0f}/s offered, {told['per_second']:.0f}/s taken, p99 {answers['p99']:.0f} ms;"
-            f" sent away: {by or 'nobody'}, p99 {away['p99']:.0f} ms; {told['connection_errors']} connection errors",
+            f" shed: {by or 'nobody'}, p99 {away['p99']:.0f} ms; {told['connection_errors']} connection errors",
         )
         if factor < 0.9 * FACTOR:
             print(f"note: {FACTOR} times as much could not be offered on this machine", flush=True)
@@ -204,13 +203,13 @@ def overload(log, form, say):
         if answers["p99"] > DEADLINE_MS:
             raise lib.Broken(f"who was admitted waited {answers['p99']:.0f} ms")
         if factor > 2 and not told["pushed_back"]:
-            raise lib.Broken("more than it can take, and nobody was sent away")
+            raise lib.Broken("more than it can take, and nobody was shed")
         if after < RECOVERED * before:
             raise lib.Broken("it does not recover")
 
 
-def too_often(log, _, say):
-    """One address beyond its rate."""
+def rate_limit(log, _, say):
+    """One address beyond its rate limit."""
     with log.serving(rate__per_second=20):
         told = log.hammer("capsules", rate=200, seconds=2, in_flight=16, once=True)
         say("one address, ten times its rate", ", ".join(f"{n} x {what}" for what, n in told["pushed_back_by"].items()))
@@ -219,7 +218,7 @@ def too_often(log, _, say):
 
 
 def idle(log, form, say):
-    """Connections that say nothing."""
+    """Idle connections."""
     with log.serving(limits__header_seconds=120):
         held = []
         try:
@@ -227,7 +226,7 @@ def idle(log, form, say):
                 held.append(log.connect())
         except OSError as error:
             print(f"note: {len(held)} of {form.idle} connections: {error}", flush=True)
-        rate = beside(log)
+        rate = rate_meanwhile(log)
         to_the_end = sum(is_held(one) for one in held)
         for one in held:
             one.close()
@@ -235,7 +234,7 @@ def idle(log, form, say):
 
 
 def is_held(one):
-    """Whether the log still waits for it: no answer, and not closed."""
+    """Whether a connection is still open without a response."""
     one.setblocking(False)
     try:
         one.recv(1)
@@ -247,19 +246,19 @@ def is_held(one):
 
 
 def half_open(log, _, say):
-    """Requests whose body never comes, and some that stop within their head."""
+    """Requests whose body never arrives, or whose header never ends."""
     with log.serving():
         held = [log.connect() for _ in range(200)]
         for number, one in enumerate(held):
             head = b"POST /entries HTTP/1.1\r\nhost: x\r\ncontent-type: application/cose\r\n"
             one.sendall(head + (b"content-length: 1000\r\n\r\nxx" if number % 2 else b"x-a"))
-        say("200 half-open requests", beside(log))
+        say("200 half-open requests", rate_meanwhile(log))
         for one in held:
             one.close()
 
 
 def slow(log, form, say):
-    """A byte each second of heads and bodies, and clients that read nothing."""
+    """Headers and bodies at one byte a second, and clients that read nothing."""
     seconds = 3
     with log.serving(limits__header_seconds=seconds, limits__body_seconds=seconds, limits__answer_seconds=seconds):
         heads, bodies = ([log.connect() for _ in range(form.slow)] for _ in range(2))
@@ -272,7 +271,7 @@ def slow(log, form, say):
         dripping = threading.Thread(target=drip, args=(heads, bodies, over))
         dripping.start()
         try:
-            rate = beside(log)
+            rate = rate_meanwhile(log)
             time.sleep(seconds + 1)
         finally:
             over.set()
@@ -280,7 +279,7 @@ def slow(log, form, say):
         answered = sum(b"HTTP/1.1 2" in rest(one) for one in heads + bodies)
         whole = sum(rest(one).count(b"HTTP/1.1 200") >= ASKED for one in deaf)
         what = f"{form.slow} heads and {form.slow} bodies, a byte a second; {DEAF} clients that read nothing"
-        say(what, f"{rate}, all let go")
+        say(what, f"{rate}, all closed")
         if answered or whole:
             raise lib.Broken(f"{answered} slow ones and {whole} who read nothing were waited for")
 
@@ -297,7 +296,7 @@ def drip(heads, bodies, over):
 
 
 def rest(one):
-    """Everything that comes until the log lets go."""
+    """Everything received until the log closes the connection."""
     told = b""
     with contextlib.suppress(ConnectionError):
         while piece := one.recv(1 << 16):
@@ -307,7 +306,7 @@ def rest(one):
 
 
 def large(log, _, say):
-    """Batches that end a byte too early, more than may be held at once."""
+    """Unfinished batches, more than may be held at once."""
     many, size = 40, 16 * 1024 * 1024
     with log.serving():
         head = b"POST /entries/batch HTTP/1.1\r\nhost: x\r\ncontent-type: application/cbor-seq\r\n"
@@ -316,17 +315,17 @@ def large(log, _, say):
         for one in held:
             with contextlib.suppress(ConnectionError):
                 one.sendall(head + bytes(size - 1))
-        rate = beside(log)
+        rate = rate_meanwhile(log)
         waiting = sum(is_held(one) for one in held)
         for one in held:
             one.close()
-        say(f"{many} batches of 16 MB that do not end", f"{rate}, {waiting} of them held")
+        say(f"{many} batches of 16 MB that never end", f"{rate}, {waiting} of them held")
         if waiting >= many:
             raise lib.Broken("all of them were held")
 
 
 def huge_header(log, _, say):
-    """A megabyte of header is refused, not kept."""
+    """A header of one megabyte is rejected, not buffered."""
     with log.serving():
         one = log.connect()
         with contextlib.suppress(ConnectionError):
@@ -338,7 +337,7 @@ def huge_header(log, _, say):
 
 
 class Health:
-    """Asks whether the log lives, 20 times a second, and how long that takes."""
+    """Polls the health endpoint 20 times a second and measures latency."""
 
     def __init__(self, log):
         self.log, self.took, self.over = log, [], threading.Event()
@@ -351,7 +350,7 @@ class Health:
                 status = self.log.server.request("GET", "/health/live")[0]
             self.took.append((time.monotonic() - start) * 1000)
             if status != 200:
-                # It did not answer, and not to answer is as bad as to answer late.
+                # No response counts as a late response.
                 self.took[-1] = max(self.took[-1], UNANSWERED_MS)
 
     def __enter__(self):
@@ -367,8 +366,8 @@ class Health:
         return f"health p50 {took[len(took) // 2]:.0f} ms, worst {took[-1]:.0f} ms of {len(took)}"
 
 
-def walks(log, form, say):
-    """Many read the lineage of a record with more causes than anybody can walk."""
+def traversals(log, form, say):
+    """Concurrent traversals of a lineage that exceeds the budget."""
     with log.serving():
         for first in range(0, form.records, 200):
             numbers = range(first, min(first + 200, form.records))
@@ -376,7 +375,7 @@ def walks(log, form, say):
             connection = http.client.HTTPConnection(*log.place, timeout=300)
             connection.request("POST", "/entries/batch", batch, {"content-type": "application/cbor-seq"})
             answer = connection.getresponse().read()
-            # Each answer is a pair that begins with its status: 201, or 202 if it took long.
+            # Each result starts with its status: 201, or 202 past the deadline.
             if answer.count(b"\x82\x18\xc9") + answer.count(b"\x82\x18\xca") < len(numbers):
                 raise lib.Broken(f"records were not taken: {answer[:200]!r}")
             connection.close()
@@ -421,18 +420,18 @@ def walks(log, form, say):
 
 
 def streams(log, form, say):
-    """Thousands of streams of HTTP/2 with a statement that does not end."""
+    """Thousands of HTTP/2 streams with a statement that never ends."""
     with log.serving():
         rested_mb, held = log.look(), []
         log.highest_mb = rested_mb
-        opened = poured = 0
+        opened = sent = 0
         for _ in range(CONNECTIONS):
             one = http2.Connection(log.place)
             held.append(one)
             for number in range(min(STREAMS, one.max_streams)):
                 stream = one.post(number, BODY + 1)
                 opened += 1
-                poured += one.pour(stream, BODY, 0.2)
+                sent += one.send_body(stream, BODY, 0.2)
         time.sleep(0.5)
         log.look()
         held_mb = log.highest_mb - rested_mb
@@ -442,14 +441,14 @@ def streams(log, form, say):
         for one in held:
             one.close()
         say(
-            f"{CONNECTIONS} x {STREAMS} streams of {BODY // 1024} KiB that do not end",
-            f"{opened} opened, {answered} sent away, {poured / 2**20:.0f} MiB poured, {held_mb:.0f} MiB held; {health.told()}",
+            f"{CONNECTIONS} x {STREAMS} streams of {BODY // 1024} KiB that never end",
+            f"{opened} opened, {answered} shed, {sent / 2**20:.0f} MiB sent, {held_mb:.0f} MiB held; {health.told()}",
         )
         if held_mb > HELD_MB_MAX:
             raise lib.Broken(f"{held_mb:.0f} MiB are held, {HELD_MB_MAX:.0f} are the limit")
 
 
-TRIALS = [overload, too_often, idle, half_open, slow, large, huge_header, walks, streams]
+TRIALS = [overload, rate_limit, idle, half_open, slow, large, huge_header, traversals, streams]
 
 
 def main():
@@ -463,9 +462,9 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 25_000), hard))
     work = Path(tempfile.mkdtemp(prefix="capstan-overload-"))
     form, failures = Form(options.long), []
-    (work / "dear.toml").write_text(DEAR_POLICY.replace("COST", str(form.cost)))
-    usual, dear = Log(work, "log", ROOT / "policy/all-records.toml"), Log(work, "dear", work / "dear.toml")
-    logs = {overload: dear, walks: Log(work, "open", ROOT / "policy/open.toml")}
+    (work / "slow.toml").write_text(SLOW_POLICY.replace("COST", str(form.cost)))
+    usual, slow_policy = Log(work, "log", ROOT / "policy/all-records.toml"), Log(work, "slow", work / "slow.toml")
+    logs = {overload: slow_policy, traversals: Log(work, "open", ROOT / "policy/open.toml")}
     for trial in TRIALS:
         if options.only not in (None, trial.__name__):
             continue

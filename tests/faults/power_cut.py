@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A power cut: the log runs on a file system in an image. At some moment it is
-stopped in the middle of its work and the image is copied, as a disk would be
-found after the plug was pulled: what was not synced is not in it. The copy is
-mounted, which replays its journal, and must have kept every promise.
+"""Power cuts: the log runs on a file system in an image. At random moments it is
+stopped while working and the image is copied, without unsynced data, like a disk
+after a power cut. The copy is mounted, which replays its journal, and all
+invariants must hold.
 
-The log is stopped because a copy takes time: of a disk that is written
-meanwhile it would show early and late blocks side by side, which no power cut
-does. For the same reason the file system is told not to write by itself.
+The log is stopped because copying takes time: a copy of a disk that is being
+written mixes early and late blocks, which no power cut does. For the same reason
+the file system is configured not to write back by itself.
 
     SEED=N tests/faults/run [long] power_cut
 
@@ -26,7 +26,7 @@ import lib
 
 # Statements before each cut.
 EACH = 6
-# A small disk must not count as full.
+# The small disk must not count as full.
 SETTINGS = {"CAPSTAN_DISK__MIN_FREE_BYTES": "0"}
 
 
@@ -35,7 +35,7 @@ def ran(*command):
 
 
 def stop(server):
-    """Stops every thread; a sync that is under way ends first."""
+    """Stops every thread; a running sync ends first."""
     os.killpg(server.process.pid, signal.SIGSTOP)
     tasks = f"/proc/{server.process.pid}/task"
     for _ in range(1000):
@@ -50,7 +50,7 @@ def stop(server):
 
 
 class Disks:
-    """An image that is mounted, and a place to mount copies of it at."""
+    """A mounted image, and a mount point for copies."""
 
     def __init__(self, work):
         self.image, self.copy = os.path.join(work, "image"), os.path.join(work, "copy")
@@ -67,8 +67,8 @@ class Disks:
 
 
 def cut(disks, server, acknowledged, notes, fresh):
-    """Pulls the plug; what is wrong then, if anything is, and how many
-    promises were looked at."""
+    """Simulates a power cut; the violation, if any, and the number of receipts
+    checked."""
     stop(server)
     known, shown = list(acknowledged), list(notes)
     shutil.copyfile(disks.image, disks.copy)
@@ -92,7 +92,7 @@ def main():
     work = lib.scratch("power")
     disks = Disks(work)
     if not disks.mount():
-        lib.say("power cut: skipped: no loop device can be had here")
+        lib.say("power cut: skipped: no loop device is available")
         shutil.rmtree(work)
         return
     failures, promised = [], 0

@@ -1,9 +1,8 @@
-"""The file operations of a run, read from strace, and the disks they leave.
+"""The file operations of a run, parsed from strace, and the resulting disks.
 
-A `Disk` is replayed from the operations before a crash. Which of those that
-were not synced survive is the schedule: all of them, none, each by chance, the
-last one torn. A name is durable when its directory was synced; data when its
-file was.
+A `Disk` is replayed from the operations before a crash. The schedule says which
+unsynced ones survive: all, none, each at random, or the last one torn. A name is
+durable once its directory was synced, data once its file was.
 """
 
 import os
@@ -15,7 +14,7 @@ CALLS = (
     "link,linkat,symlink,symlinkat,fcntl,dup,dup2,dup3,sendto,sendmsg,copy_file_range,"
     "sendfile,sync,syncfs,sync_file_range,msync"
 )
-# Calls whose effect the disk below does not model: a trace with one is refused.
+# Calls that the disk model does not support; a trace with one is rejected.
 FOREIGN = {"copy_file_range", "sendfile", "link", "linkat", "symlink", "symlinkat", "msync"}
 
 
@@ -27,7 +26,7 @@ def strace(out, more=()):
 
 
 def counts(path):
-    """The most calls that one thread made, by name."""
+    """The largest number of calls by one thread, by name."""
     most = {}
     with open(path, errors="replace") as lines:
         for line in lines:
@@ -52,7 +51,7 @@ def text_of(hexed):
 
 
 class Op:
-    """One operation: when it began, when it ended, what it did."""
+    """One operation: start, end, effect."""
 
     __slots__ = ("kind", "start", "end", "node", "at", "data", "names", "label")
 
@@ -66,7 +65,7 @@ class Op:
 
 
 class File:
-    """An open file: descriptors that were duplicated share it."""
+    """An open file, shared by duplicated descriptors."""
 
     def __init__(self, node, append):
         self.node, self.append, self.offset = node, append, 0
@@ -114,7 +113,7 @@ class Tree:
 
 
 class Trace:
-    """The operations under `root`, and what was sent to clients and when."""
+    """The operations under `root`, and what was sent to clients when."""
 
     def __init__(self, path, tree, cwd):
         self.tree, self.cwd = tree, cwd
@@ -132,7 +131,7 @@ class Trace:
                 resumed = RESUMED.match(rest)
                 start = number
                 if cut and cut.group(1).startswith(b"close("):
-                    # The number is free, and may be another's, from here on.
+                    # From here on the number may be reused.
                     self.on_close(cut.group(1)[6:], None, None, None, None)
                     continue
                 if cut:
@@ -146,7 +145,7 @@ class Trace:
                 call = CALL.match(rest)
                 if call:
                     self.call(call, start, number)
-        # What was under way when the trace ended may have been sent.
+        # A call in progress at the end of the trace may have sent its data.
         for start, head in pending.values():
             if head.startswith((b"sendto", b"write")):
                 self.send(head, start)
@@ -304,8 +303,8 @@ class Trace:
 
     def durable(self, crash, journalled):
         """The operations that a power cut at `crash` cannot undo. With
-        `journalled`, a sync of any file also keeps all names before it, as
-        ext4 and XFS do; without, only the sync of a directory keeps its."""
+        `journalled`, a sync of any file also makes all earlier names durable, as in
+        ext4 and XFS; without, only the sync of their directory does."""
         synced, names_before = {}, -1
         for op in self.ops:
             if op.kind == "sync" and op.end < crash:

@@ -1,5 +1,5 @@
-//! Certificates at a real log: which anchor may speak for whom, what the log
-//! and the verifier say about it, and trust files from before that.
+//! Scopes of certificate anchors, for a log and for a verifier, and trust files
+//! older than scopes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 use crate::live::{Server, request, request_of};
 
 const AGENT: &str = "spiffe://prod.example/agent";
-/// Whatever is certified by the own CA, and by the partner only its own.
+/// Admits all certificates of our own CA, and of the partner its own subjects.
 const POLICY: &str = "\
 name = \"certified\"
 [[allow]]
@@ -38,7 +38,7 @@ fn params(name: &str, from: i32, to: i32) -> CertificateParams {
     params
 }
 
-/// A CA of one organisation.
+/// The CA of one organisation.
 struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 impl Ca {
@@ -50,13 +50,13 @@ impl Ca {
         Self(CertifiedIssuer::self_signed(params, key).unwrap())
     }
 
-    /// A `[[anchor]]`, with what it may speak for.
+    /// An `[[anchor]]` with its scope.
     fn anchor(&self, name: &str, scope: &str) -> String {
         let pem = self.0.pem();
         format!("[[anchor]]\nname = {name:?} # of ours\ncertificate = '''\n{pem}'''\n{scope}\n")
     }
 
-    /// A statement whose certificate names this URI.
+    /// A statement whose certificate has the issuer as URI.
     fn statement(&self, issuer: &str, subject: &str) -> Vec<u8> {
         let pair = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
         let mut leaf = params("leaf", 2025, 2035);
@@ -121,8 +121,7 @@ impl Desk {
         fs::write(self.dir.path().join(name), bytes).unwrap();
     }
 
-    /// How the program ends and the object it prints, with what it says to
-    /// people as member `said`.
+    /// Exit code and printed object, with standard error as member `said`.
     fn capstan(&self, words: &[&str]) -> (Option<i32>, Json) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
         command.args(words).arg("--json").current_dir(self.dir.path()).stdin(Stdio::null());
@@ -150,7 +149,7 @@ fn get(server: &Server, path: &str) -> Json {
 }
 
 #[test]
-fn a_partner_certificate_is_refused_at_the_door() {
+fn certificate_outside_anchor_scope_is_rejected() {
     let desk = Desk::new();
     let trust = desk.trust("spiffe = [\"prod.example\"]", "spiffe = [\"partner.example\"]");
     fs::write(desk.data().join("trust.toml"), &trust).unwrap();
@@ -162,7 +161,7 @@ fn a_partner_certificate_is_refused_at_the_door() {
     assert_eq!(status, 400);
     let detail = detail.as_str().unwrap();
     assert!(detail.contains("anchor partner root may not speak for"), "{detail}");
-    // In its own domain it may speak, and the policy knows which anchor it was.
+    // In its own domain it may sign, and the policy sees the anchor.
     let theirs = desk.partner.statement("spiffe://partner.example/bot", "urn:partner:2");
     assert_eq!(post(&server, &theirs).0, 201);
     let astray = desk.partner.statement("spiffe://partner.example/bot", "urn:own:2");
@@ -175,7 +174,7 @@ fn a_partner_certificate_is_refused_at_the_door() {
     let first = get(&server, "/api/v1/statements/1.0");
     assert_eq!((&first["binding"], &first["anchor"]), (&json!("pinned"), &Json::Null));
 
-    // A verifier who has the same anchors says the same.
+    // A verifier with the same anchors agrees.
     desk.write("trust.toml", &trust);
     for (name, bytes, code) in [("honest", &honest, "ok"), ("forged", &forged, "x509-out-of-scope")]
     {
@@ -192,7 +191,7 @@ fn a_partner_certificate_is_refused_at_the_door() {
 }
 
 #[test]
-fn a_log_does_not_write_while_an_anchor_has_no_scope() {
+fn unscoped_anchor_is_rejected_at_start_and_reload() {
     let desk = Desk::new();
     let trust_toml = desk.data().join("trust.toml");
     fs::write(&trust_toml, desk.trust("dns = [\"*\"]", "")).unwrap();
@@ -201,7 +200,7 @@ fn a_log_does_not_write_while_an_anchor_has_no_scope() {
     assert_eq!((exit, &object["code"]), (Some(1), &json!("trust-anchor-unscoped")), "{object}");
     let next = object["said"].as_str().unwrap();
     assert!(next.contains("trust upgrade data/trust.toml --data data"), "{next}");
-    // Nor does it take such a file while it runs.
+    // A running log rejects such a file too.
     fs::write(&trust_toml, desk.trust("dns = [\"*\"]", "dns = []")).unwrap();
     let server = Server::start(&desk.data());
     let before = get(&server, "/api/v1/statements?profile=control")["tree_size"].clone();
@@ -220,7 +219,7 @@ fn a_log_does_not_write_while_an_anchor_has_no_scope() {
 }
 
 #[test]
-fn a_trust_file_is_upgraded_by_flags() {
+fn trust_upgrade_by_flags() {
     let desk = Desk::new();
     let old = format!("# Mine.\n{}", desk.trust("", "spiffe = [\"partner.example\"]"));
     desk.write("trust.toml", &old);
@@ -252,7 +251,7 @@ fn a_trust_file_is_upgraded_by_flags() {
     assert_eq!(fs::read_to_string(desk.dir.path().join("trust.toml")).unwrap(), expected);
     assert_ne!(desk.capstan(&verify).1["code"], "trust-anchor-unscoped");
     assert_eq!(upgrade(&[]).0, Some(0), "there is nothing left to do");
-    // Two at once, one of which nobody named.
+    // Two unscoped anchors, only one of them named.
     desk.write("trust.toml", desk.trust("", ""));
     assert_eq!(upgrade(&["--dns", "*"]).1["code"], "usage");
     let (exit, object) = upgrade(&["--anchor", "own root", "--dns", "*"]);
@@ -260,7 +259,7 @@ fn a_trust_file_is_upgraded_by_flags() {
 }
 
 #[test]
-fn an_anchor_that_vouched_for_nobody_is_left_for_a_person() {
+fn trust_upgrade_leaves_unused_anchor() {
     let desk = Desk::new();
     let trust_toml = desk.data().join("trust.toml");
     let known = "spiffe = [\"prod.example\"]";

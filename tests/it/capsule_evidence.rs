@@ -1,4 +1,4 @@
-//! `capstan verify` on a Capsule, with a manifest and without.
+//! `capstan verify` on a Capsule, with and without a manifest.
 
 use std::path::Path;
 use std::process::Command;
@@ -60,7 +60,7 @@ fn codes(report: &serde_json::Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_manifest_and_evidence() {
+fn class_2_with_manifest_and_evidence() {
     let desk = tempfile::tempdir().unwrap();
     let folder = desk.path();
     std::fs::write(folder.join("action.cose"), statement()).unwrap();

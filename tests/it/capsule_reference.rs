@@ -1,28 +1,27 @@
-//! Our Class 1 against the published reference of the draft's era. The
-//! Capsules and the reference's verdicts come from
-//! `tests/interop/capsule_reference.py`, in the file that
-//! `CAPSULE_REFERENCE` names; without it this says so and passes.
+//! Class 1 compared with the reference implementation of draft -01. Capsules and
+//! the reference's results come from `tests/interop/capsule_reference.py`, in the
+//! file named by `CAPSULE_REFERENCE`; without it the test is skipped.
 
 use std::collections::BTreeMap;
 
 use capstan::profile::capsule::{CapsuleRecord, Class1, Format};
 use serde_json::Value;
 
-/// Why our verdict may differ from the reference's on the same bytes. The
-/// list is that of docs/profiles/capsule.md.
+/// Why our result may differ from the reference's. The list is that of
+/// docs/profiles/capsule.md.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Difference {
-    /// The text is not JSON as we take it.
+    /// Not strict JSON.
     Text,
-    /// Parts are concealed.
+    /// Selective disclosure.
     Concealed,
-    /// A negative zero, which the reference's reader turns into 0.
+    /// A negative zero, which the reference reads as 0.
     NegativeZero,
-    /// The reference stopped at an exception of its own.
+    /// The reference failed with an exception.
     ReferenceStopped,
     /// Another format_version: only that is reported.
     OtherFormat,
-    /// Null, [] or {} somewhere: judged as absent.
+    /// Null, [] or {}: treated as absent.
     NotNormal,
     /// None: everything must agree.
     None,
@@ -83,8 +82,8 @@ fn compare(text: &str, given: &Value) -> Difference {
             assert!(same_id(&theirs) || text.contains(":-0,"), "{text}");
         }
         Difference::NotNormal | Difference::None => {
-            // The reference judged the normal form as well: that is what we
-            // judge, whatever came.
+            // The reference also checked the normal form, which is what we
+            // always check.
             if difference == Difference::NotNormal {
                 assert!(same_id(&theirs), "{text}");
                 theirs = given["normal_verdict"].clone();
@@ -102,7 +101,7 @@ fn compare(text: &str, given: &Value) -> Difference {
 }
 
 #[test]
-fn the_reference_of_the_drafts_era_agrees() {
+fn reference_implementation_agrees() {
     let Some(path) = std::env::var_os("CAPSULE_REFERENCE") else {
         eprintln!("no verdicts of the reference; set CAPSULE_REFERENCE");
         return;

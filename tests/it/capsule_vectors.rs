@@ -1,6 +1,5 @@
-//! Capsules and digests that others have published, judged by us. The
-//! vectors are not part of this repository; without them these tests say so
-//! and pass.
+//! Published Capsules and digests. The vectors are not part of this repository;
+//! without them these tests are skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use capstan::wire::json::Json;
 
 use crate::published::published;
 
-/// The folder of Capsule vectors, if there is one here.
+/// The directory of Capsule vectors, if present.
 fn vectors(part: &str) -> Option<PathBuf> {
     published(&format!("capsule/{part}"))
 }
@@ -24,7 +23,7 @@ fn json(path: &Path) -> Json {
     Json::read(&bytes(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// What is in a folder, by name.
+/// The entries of a directory, sorted by name.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -36,21 +35,21 @@ fn text<'a>(json: &'a Json, pointer: &str) -> &'a str {
     json.pointer(pointer).and_then(Json::text).unwrap_or_else(|| panic!("no text at {pointer}"))
 }
 
-fn judge(capsule: &Json) -> Class1 {
+fn class1_of(capsule: &Json) -> Class1 {
     CapsuleRecord::of(capsule.clone()).0.class1().clone()
 }
 
 /// Check number, code and severity of each finding.
-type Told = Vec<(Option<i64>, String, String)>;
+type FindingRows = Vec<(Option<i64>, String, String)>;
 
-fn told(found: &Class1) -> Told {
+fn finding_rows(found: &Class1) -> FindingRows {
     let findings = found.findings.iter();
     findings
         .map(|f| (f.check.map(i64::from), f.code.to_owned(), f.severity.name().to_owned()))
         .collect()
 }
 
-fn expected_findings(expected: &Json) -> Told {
+fn expected_findings(expected: &Json) -> FindingRows {
     let findings = expected.get("findings").and_then(Json::array).unwrap();
     let one = |f: &Json| {
         let check = f.get("check").and_then(Json::int);
@@ -59,20 +58,20 @@ fn expected_findings(expected: &Json) -> Told {
     findings.iter().map(one).collect()
 }
 
-/// Draft -03 added these; this profile knows neither `cross_party` nor the
+/// Draft -03 added these; this profile has neither `cross_party` nor the
 /// approver `counterparty`.
-fn later_than_the_draft(name: &str, found: &Class1) -> bool {
+fn is_of_later_draft(name: &str, found: &Class1) -> bool {
     match name {
         "pos-cross-party-acknowledged-receipt"
         | "pos-cross-party-full-bilateral"
         | "pos-cross-party-unilateral-fallback"
         | "neg-cross-party-overclaim" => {
-            assert_eq!((found.ok, told(found)), (Some(true), Vec::new()), "{name}");
+            assert_eq!((found.ok, finding_rows(found)), (Some(true), Vec::new()), "{name}");
             true
         }
         "pos-disposition-approver-counterparty" => {
             let error = (Some(1), "approver_invalid".to_owned(), "error".to_owned());
-            assert_eq!((found.ok, told(found)), (Some(false), vec![error]), "{name}");
+            assert_eq!((found.ok, finding_rows(found)), (Some(false), vec![error]), "{name}");
             true
         }
         _ => false,
@@ -87,11 +86,11 @@ fn compare(name: &str, found: &Class1, expected: &Json) {
     let stated = ["attestation_mode", "effect_mode", "ledger_mode"]
         .map(|m| text(expected, &format!("/derived/{m}")));
     assert_eq!(modes, stated, "{name}");
-    if later_than_the_draft(name, found) {
+    if is_of_later_draft(name, found) {
         return;
     }
     assert_eq!(found.ok, expected.get("ok").and_then(Json::bool), "{name}");
-    assert_eq!(told(found), expected_findings(expected), "{name}");
+    assert_eq!(finding_rows(found), expected_findings(expected), "{name}");
 }
 
 #[test]
@@ -103,12 +102,12 @@ fn class_1() {
         let (input, expected) = (json(&case.join("input.json")), json(&case.join("expected.json")));
         seen += 1;
         match input.get("ledger").and_then(Json::array) {
-            None => compare(name, &judge(&input), &expected),
+            None => compare(name, &class1_of(&input), &expected),
             Some(ledger) => {
                 let records: Vec<CapsuleRecord> =
                     ledger.iter().map(|c| CapsuleRecord::of(c.clone()).0).collect();
                 let mut found = class1_ledger(&records);
-                // Ours come on top of the reference's.
+                // Our findings are in addition to the reference's.
                 found.iter_mut().for_each(|result| {
                     result.findings.retain(|f| f.code != "chain_parent_not_earlier");
                 });
@@ -121,7 +120,7 @@ fn class_1() {
     assert_eq!(seen, 37);
 }
 
-/// The digest of what a vector gives as input, and the text it is made of.
+/// The digest of the input of a vector, and its canonical text.
 fn derive(vector: &Json) -> Option<(String, String)> {
     let excluded = vector.get("exclusion_set").and_then(Json::array).unwrap_or_default();
     let excluded: Vec<&str> = excluded.iter().filter_map(Json::text).collect();
@@ -137,7 +136,7 @@ fn derive(vector: &Json) -> Option<(String, String)> {
 }
 
 #[test]
-fn known_answers_of_jcs_n() {
+fn jcs_n_known_answers() {
     let Some(folder) = vectors("cpb/jcs-n/kats") else { return };
     let (mut positive, mut refused) = (0, 0);
     for path in entries(&folder) {
@@ -185,7 +184,7 @@ fn known_answers_of_jcs_n() {
 }
 
 #[test]
-fn derived_ids_and_records_in_normal_form() {
+fn derived_ids_and_normal_forms() {
     let Some(folder) = vectors("cpb") else { return };
     let vector = json(&folder.join("jcs-n/derived-id/01-basic-derived-id.json"));
     let id = |payload: &Json| Suite::JcsN.digest_without(payload, &["record_id"]).unwrap().hex();
@@ -215,12 +214,12 @@ fn lines(path: &Path) -> Vec<Json> {
 }
 
 #[test]
-fn ids_of_sample_ledgers() {
+fn sample_ledger_ids() {
     let Some(folder) = vectors("sample-ledgers") else { return };
     let mut seen = 0;
     for path in entries(&folder).iter().filter(|p| p.extension().is_some_and(|e| e == "jsonl")) {
         for capsule in lines(path) {
-            let found = judge(&capsule);
+            let found = class1_of(&capsule);
             let id = found.capsule_id.map(|id| id.hex());
             assert_eq!(id.as_deref(), Some(text(&capsule, "/capsule_id")), "{}", path.display());
             assert_eq!(found.ok, Some(true), "{}: {:?}", path.display(), found.findings);
@@ -229,7 +228,7 @@ fn ids_of_sample_ledgers() {
     }
     assert_eq!(seen, 59);
     let codes = |name: &str| {
-        let found = judge(&json(&folder.join(name)));
+        let found = class1_of(&json(&folder.join(name)));
         found.findings.iter().filter(|f| f.gating).map(|f| f.code).collect::<Vec<_>>()
     };
     assert_eq!(codes("agentgateway/capsule.json"), [""; 0]);
@@ -237,19 +236,19 @@ fn ids_of_sample_ledgers() {
 }
 
 #[test]
-fn live_capsules_and_a_flipped_decision() {
+fn live_capsules_and_flipped_decision() {
     let Some(folder) = vectors("scitt-cose/capsule-id") else { return };
     let expected = json(&folder.join("expected.json"));
     for (name, expected) in expected.members().unwrap() {
-        let found = judge(&json(&folder.join(format!("{name}.json"))));
+        let found = class1_of(&json(&folder.join(format!("{name}.json"))));
         let id = found.capsule_id.map(|id| id.hex());
         assert_eq!(id.as_deref(), Some(text(expected, "/recomputed")), "{name}");
         assert_eq!(found.ok, expected.get("ok").and_then(Json::bool), "{name}");
     }
 }
 
-/// The bundles hold excerpts of Capsules, so their ids do not recompute; what
-/// can be checked is the chain and what was disclosed.
+/// The bundles hold excerpts of Capsules, so their ids cannot be recomputed; the
+/// chain and the disclosed parts can be checked.
 #[test]
 fn tamper_states() {
     let Some(folder) = vectors("scitt-cose/tamper-states") else { return };
@@ -283,12 +282,12 @@ fn tamper_states() {
 }
 
 #[test]
-fn gaps_of_the_text() {
+fn derived_edge_cases() {
     let Some(folder) = vectors("class1-test-vectors") else { return };
     let cases = json(&folder.join("../derived-edge-cases.json"));
     let list = |at: &str| cases.pointer(at).and_then(Json::array).unwrap().to_vec();
     for capsule in list("/cases/0/capsules") {
-        assert_eq!(judge(&capsule).ok, Some(true), "absent, null and empty are one");
+        assert_eq!(class1_of(&capsule).ok, Some(true), "absent, null and empty are one");
     }
     let (_, stricter) = CapsuleRecord::of(cases.pointer("/cases/1/capsule").unwrap().clone());
     assert_eq!(stricter.iter().map(|f| f.code).collect::<Vec<_>>(), ["chain_self_reference"]);

@@ -1,5 +1,5 @@
-//! CRA vectors that others have published, judged by us. They are not part of
-//! this repository; without them these tests say so and pass.
+//! Published CRA vectors. They are not part of this repository; without them
+//! these tests are skipped.
 
 mod conformance;
 mod schemas;
@@ -26,7 +26,7 @@ fn text<'a>(value: &'a Json, name: &str) -> &'a str {
     value.get(name).and_then(Json::text).unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// An event of a vector, whose hash stands elsewhere.
+/// An event of a vector without its hash.
 fn event(value: &Json) -> Event {
     let own = |name| text(value, name).to_owned();
     let sequence = value.get("sequence").and_then(Json::int).unwrap();
@@ -56,7 +56,7 @@ fn codes(findings: &[Finding]) -> Vec<&'static str> {
 }
 
 #[test]
-fn derived_hashes_are_ours_under_both_forms() {
+fn derived_hashes_match_in_both_forms() {
     let Some(folder) = published("cra") else { return };
     let derived = json(&folder.join("derived-hash-vectors.json"));
     let mut hashes = 0;
@@ -78,7 +78,7 @@ fn derived_hashes_are_ours_under_both_forms() {
 }
 
 #[test]
-fn collisions_are_refused() {
+fn hash_collisions_are_rejected() {
     let Some(folder) = published("cra") else { return };
     let derived = json(&folder.join("derived-hash-vectors.json"));
     let cases = derived.get("cases").and_then(Json::array).unwrap();
@@ -110,7 +110,7 @@ fn collisions_are_refused() {
 }
 
 #[test]
-fn the_valid_chain_is_valid_and_no_part_of_it_can_be_left_out() {
+fn valid_chain_has_no_removable_event() {
     let Some(folder) = published("cra") else { return };
     let chain = bytes(&folder.join("derived-valid-chain.trace.jsonl"));
     let (record, findings) = TraceRecord::read_batch(&chain);
@@ -125,9 +125,9 @@ fn the_valid_chain_is_valid_and_no_part_of_it_can_be_left_out() {
     assert_eq!((codes(&findings), record.span()), (vec!["chain-broken", "sequence-gap"], None));
 }
 
-/// `$dynamic` stands for what a run fills in.
+/// `$dynamic` is a placeholder for values of a run.
 #[test]
-fn the_golden_case_is_sound_once_it_is_filled_in() {
+fn golden_case_is_valid_when_filled_in() {
     let Some(folder) = published("cra") else { return };
     let folder = folder.join("golden/simple-resolve");
     let (_, findings) = AtlasRecord::read(&bytes(&folder.join("atlas.json")));
@@ -160,9 +160,9 @@ fn the_golden_case_is_sound_once_it_is_filled_in() {
     assert_eq!((history.events.len(), history.findings, history.chains.len()), (8, vec![], 1));
 }
 
-/// The origin's own manifests break the origin's own schema; what ours says.
+/// Upstream's manifests violate upstream's own schema.
 #[test]
-fn published_manifests_are_not_what_the_text_demands() {
+fn published_manifests_violate_the_text() {
     let Some(folder) = published("cra") else { return };
     let rows = [
         ("cra-bootstrap", &["/policies/0/type", "/actions/1/action_id"]),

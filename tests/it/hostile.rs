@@ -1,6 +1,6 @@
-//! Text from outside that would steer a screen or forge a line: in
-//! statements, files, file names and the answers of a server. No verb prints
-//! it raw, on any stream, and no log of a server holds it.
+//! Text from outside that contains control characters or forged lines: in
+//! statements, files, file names and server responses. No command prints it
+//! unescaped, on any stream, and no server log contains it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -15,18 +15,18 @@ use crate::live;
 
 const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/open.toml");
 
-/// A new line that would look like ours, concealed text, a reversed line, an
-/// eight-bit escape, and characters that are not seen at all.
+/// A forged line, concealed text, a reversed line, an eight-bit escape, and
+/// invisible characters.
 const HOSTILE: &str = "x\nFORGED\r\tyes\u{1b}[8m\u{1b}]0;t\u{7}\u{202e}\u{2066}\u{9b}2J\u{85}\u{7f}\u{2028}\u{200b}\u{feff}\u{e0041}";
 
-/// The same where a NUL cannot stand, and the same with one.
+/// The same without and with a NUL.
 fn hostile_values() -> [String; 2] {
     [HOSTILE.to_owned(), format!("{HOSTILE}\0FORGED")]
 }
 
-/// What must never reach a screen. Written down here again, so that the table
-/// of the program is not judged by itself.
-fn steers(c: char) -> bool {
+/// Characters that must never be printed. Repeated here so that the program's
+/// table is not tested against itself.
+fn is_unsafe(c: char) -> bool {
     c.is_control() && c != '\n'
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{61c}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
@@ -34,7 +34,7 @@ fn steers(c: char) -> bool {
 
 fn assert_harmless(bytes: &[u8], what: &str) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|_| panic!("{what} prints bytes"));
-    assert!(!text.contains(steers), "{what}\n{text:?}");
+    assert!(!text.contains(is_unsafe), "{what}\n{text:?}");
     let forged = text.lines().find(|line| line.trim_start().starts_with("FORGED"));
     assert_eq!(forged, None, "{what}\n{text}");
 }
@@ -68,8 +68,8 @@ impl Desk {
         self.command(arguments).output().unwrap()
     }
 
-    /// Runs as text and as JSON; neither stream may hold what steers.
-    fn harmless(&self, arguments: &[&str]) -> Output {
+    /// Runs with text and JSON output; neither stream may have unsafe characters.
+    fn run_both_ways(&self, arguments: &[&str]) -> Output {
         let with_json = [arguments, &["--json"]].concat();
         let output = self.run(&with_json);
         assert_harmless(&output.stdout, &format!("stdout of {with_json:?}"));
@@ -80,7 +80,7 @@ impl Desk {
         output
     }
 
-    /// A log with its standard error in a file.
+    /// A server with its standard error in a file.
     fn serve(&self, extra: &[&str], log_file: &str) -> Running {
         let log = std::fs::File::create(self.path(log_file)).unwrap();
         let mut command = self.command(&["serve", "--data", "log", "--listen", "127.0.0.1:0"]);
@@ -127,7 +127,7 @@ fn sealed(content_type: &str, payload: &[u8], value: &str) -> Vec<u8> {
     seal_with_claims(&draft, &claims, &key).unwrap()
 }
 
-/// Every kind of payload we look into, each member as hostile as it can be.
+/// Every kind of payload that is parsed, with hostile text in each member.
 fn statements(value: &str) -> Vec<(String, Vec<u8>)> {
     let quoted = serde_json::Value::from(value).to_string();
     let members = [
@@ -180,7 +180,7 @@ fn statements(value: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn no_verb_prints_what_is_in_a_file_raw() {
+fn file_content_is_escaped() {
     for value in hostile_values() {
         let desk = Desk::new();
         assert_eq!(desk.run(&["keygen", "--output", "agent.key"]).status.code(), Some(0));
@@ -236,7 +236,7 @@ fn no_verb_prints_what_is_in_a_file_raw() {
                     "a",
                 ],
             ] {
-                desk.harmless(line);
+                desk.run_both_ways(line);
             }
         }
         for line in [
@@ -248,13 +248,13 @@ fn no_verb_prints_what_is_in_a_file_raw() {
             &["trust", "show", "--trust", "trust.toml"],
             &["trust", "show", "--trust", "bad.toml"],
         ] {
-            desk.harmless(line);
+            desk.run_both_ways(line);
         }
     }
 }
 
 #[test]
-fn no_verb_prints_an_argument_raw() {
+fn arguments_are_escaped() {
     let desk = Desk::new();
     desk.run(&["keygen", "--output", "agent.key"]);
     let file = format!("{}.cose", HOSTILE.replace('/', ""));
@@ -287,14 +287,13 @@ fn no_verb_prints_an_argument_raw() {
         &["log", "--limit", HOSTILE],
         &[&format!("--{HOSTILE}")],
     ] {
-        desk.harmless(line);
+        desk.run_both_ways(line);
     }
 }
 
-/// A person who reads the report, or a script that looks for its lines, finds
-/// none that the statement brought along.
+/// Neither a person nor a script finds report lines made by the statement.
 #[test]
-fn a_report_cannot_be_forged_by_an_issuer() {
+fn issuer_cannot_forge_report_lines() {
     let desk = Desk::new();
     let forged = "https://bank.example\n  authentic   pinned in the trust file\n  \
                   logged      https://log.bank.example #41\nyes  action.cose\u{1b}[8m";
@@ -310,9 +309,9 @@ fn a_report_cannot_be_forged_by_an_issuer() {
     assert!(shown.contains(r"https://bank.example\n"), "what it says is shown, escaped: {shown}");
 }
 
-/// What is in a log comes back through its own server.
+/// Content of a log, through its own server.
 #[test]
-fn no_verb_prints_what_is_in_a_log_raw() {
+fn log_content_is_escaped() {
     let desk = Desk::new();
     let policy = std::fs::read_to_string(OPEN).unwrap();
     desk.write("open.toml", policy);
@@ -324,7 +323,8 @@ fn no_verb_prints_what_is_in_a_log_raw() {
     let mut ids = vec![HOSTILE.to_owned()];
     for (name, bytes) in statements(HOSTILE) {
         desk.write(&name, &bytes);
-        let output = desk.harmless(&["register", &name, "--url", &url, "--output", "out.cose"]);
+        let output =
+            desk.run_both_ways(&["register", &name, "--url", &url, "--output", "out.cose"]);
         registered += usize::from(output.status.success());
         let statement = capstan::envelope::SignedStatement::parse(bytes);
         ids.extend(statement.ok().map(|statement| StatementId::of(&statement).to_string()));
@@ -341,25 +341,25 @@ fn no_verb_prints_what_is_in_a_log_raw() {
         &["replay", "--url", &url],
         &["trust", "add", &url, "--trust", "new.toml", "--yes"],
     ] {
-        desk.harmless(line);
+        desk.run_both_ways(line);
     }
     for id in &ids {
-        desk.harmless(&["story", id, "--url", &url]);
-        desk.harmless(&["lineage", id, "--url", &url]);
-        desk.harmless(&["prove", id, "--url", &url, "--output", "proof.cose"]);
-        desk.harmless(&["bundle", id, "--url", &url, "--output", "bundle"]);
-        desk.harmless(&["verify", "bundle", "--trust", "new.toml"]);
-        desk.harmless(&["inspect", "bundle"]);
+        desk.run_both_ways(&["story", id, "--url", &url]);
+        desk.run_both_ways(&["lineage", id, "--url", &url]);
+        desk.run_both_ways(&["prove", id, "--url", &url, "--output", "proof.cose"]);
+        desk.run_both_ways(&["bundle", id, "--url", &url, "--output", "bundle"]);
+        desk.run_both_ways(&["verify", "bundle", "--trust", "new.toml"]);
+        desk.run_both_ways(&["inspect", "bundle"]);
     }
     log.stop();
-    desk.harmless(&["log", "--data", "log"]);
-    desk.harmless(&["fsck", "--data", "log"]);
+    desk.run_both_ways(&["log", "--data", "log"]);
+    desk.run_both_ways(&["fsck", "--data", "log"]);
     assert_harmless(&std::fs::read(desk.path("log.txt")).unwrap(), "the server's log");
 }
 
-/// One line of the log for one event, whoever sends it.
+/// One line of the server log per event, whatever is sent.
 #[test]
-fn a_line_of_the_log_cannot_be_forged() {
+fn server_log_lines_cannot_be_forged() {
     for log_file in ["log.txt", "log.json"] {
         let desk = Desk::new();
         let made = desk.run(&["init", "--data", "log", "--name", "log.example"]);
@@ -379,11 +379,11 @@ fn a_line_of_the_log_cannot_be_forged() {
             let is_object = |line: &str| serde_json::from_str::<serde_json::Value>(line).is_ok();
             assert!(text.lines().all(is_object), "{text}");
         }
-        desk.harmless(&["policy", "refusals", "--data", "log"]);
+        desk.run_both_ways(&["policy", "refusals", "--data", "log"]);
     }
 }
 
-/// Answers every request with the same words, until the test is over.
+/// A server with one fixed response; its URL.
 fn hostile_server(status: &'static str, content_type: &'static str, body: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -420,7 +420,7 @@ fn answer(
 }
 
 #[test]
-fn no_verb_prints_the_answer_of_a_server_raw() {
+fn server_responses_are_escaped() {
     let desk = Desk::new();
     assert_eq!(desk.run(&["keygen", "--output", "agent.key"]).status.code(), Some(0));
     desk.write("action.cose", sealed("text/plain", b"x", "https://a.example"));
@@ -486,7 +486,7 @@ fn no_verb_prints_the_answer_of_a_server_raw() {
             &["trust", "add", url, "--trust", "new.toml", "--yes"],
             &["health", "--url", url],
         ] {
-            desk.harmless(line);
+            desk.run_both_ways(line);
         }
     }
 }

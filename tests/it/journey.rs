@@ -1,5 +1,5 @@
-//! A statement's whole way through a log, without HTTP: what clients may
-//! rely on, checked by our verifier and by two of other makers.
+//! Registration through the service, without HTTP. Receipts are checked by our
+//! verifier and by two others.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,20 +46,20 @@ impl Log {
         self.service.head().size.get()
     }
 
-    /// Ends the process, as far as the log can tell.
+    /// Drops the service, which closes the log.
     fn stop(self) -> TempDir {
         self.service.shut_down().unwrap();
         assert_eq!(Arc::strong_count(&self.service), 1);
         self.outside
     }
 
-    /// Believes this log's keys, past and present.
+    /// Trust in this log's keys, past and present.
     fn trust(&self) -> TrustAnchors {
-        believe(&self.service.keys())
+        trust_in(&self.service.keys())
     }
 }
 
-fn believe(keys: &[PublicKey]) -> TrustAnchors {
+fn trust_in(keys: &[PublicKey]) -> TrustAnchors {
     let checkpoint = None;
     TrustAnchors::default().with_log(TrustedLog {
         name: NAME.to_owned(),
@@ -89,7 +89,7 @@ fn statement(payload: &str) -> Vec<u8> {
 
 fn check(bytes: &[u8], trust: &TrustAnchors, statement: Option<&[u8]>) -> Report {
     let now = service::now();
-    // The issuers of these tests bring their own keys.
+    // The issuers of these tests are self-certified.
     let demand = Demand { allow_self_certified: true, ..Demand::default() };
     verify(bytes, &Evidence { statement, demand: &demand, ..Evidence::new(trust, now) })
 }
@@ -101,7 +101,7 @@ fn der(key: &PublicKey) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_receipt_that_every_verifier_takes() {
+async fn receipt_verifies_with_every_verifier() {
     for algorithm in [Algorithm::Es256, Algorithm::EdDsa] {
         let log = Log::new(OPEN, algorithm);
         for n in 0..5 {
@@ -111,12 +111,12 @@ async fn a_receipt_that_every_verifier_takes() {
             assert_eq!(registered.entry.id.to_string(), Digest::of(&bytes).to_string());
             let report = check(&registered.receipt, &log.trust(), Some(&bytes));
             assert_eq!(report.verdict(), Outcome::Yes, "{report:?}");
-            foreign_verifiers_agree(&registered.receipt, &bytes, &log.service.keys()[0]);
+            assert_foreign_verifiers_accept(&registered.receipt, &bytes, &log.service.keys()[0]);
         }
     }
 }
 
-fn foreign_verifiers_agree(receipt: &[u8], statement: &[u8], key: &PublicKey) {
+fn assert_foreign_verifiers_accept(receipt: &[u8], statement: &[u8], key: &PublicKey) {
     let entry = Digest::of(statement);
     let pem = key.to_pem().unwrap();
     let found = scitt_cose_receipt::verify_receipt(receipt, entry.as_bytes(), &pem);
@@ -135,14 +135,14 @@ fn foreign_verifiers_agree(receipt: &[u8], statement: &[u8], key: &PublicKey) {
 }
 
 #[tokio::test]
-async fn a_transparent_statement_stands_alone() {
+async fn transparent_statement_verifies_alone() {
     let log = Log::open();
     let bytes = statement("x");
     let registered = log.service.register(bytes.clone()).await.unwrap();
     let transparent = log.service.transparent_statement(&registered.entry).unwrap();
     let report = check(&transparent, &log.trust(), None);
     assert_eq!((report.artefact, report.verdict()), ("transparent statement", Outcome::Yes));
-    // Registered again with its receipt attached, it is the same statement.
+    // With its receipt attached it is still the same statement.
     let again = log.service.register(transparent).await.unwrap();
     assert!(again.known);
     assert_eq!(again.entry, registered.entry);
@@ -150,7 +150,7 @@ async fn a_transparent_statement_stands_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_thousand_copies_at_once_are_one_leaf() {
+async fn thousand_concurrent_copies_get_one_leaf() {
     let log = Log::open();
     let bytes = statement("x");
     let tasks: Vec<_> = (0..1000)
@@ -173,7 +173,7 @@ async fn a_thousand_copies_at_once_are_one_leaf() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_at_once_get_a_leaf_each() {
+async fn concurrent_statements_get_distinct_leaves() {
     let log = Log::open();
     let statements: Vec<_> = (0..300).map(|n| statement(&n.to_string())).collect();
     let tasks: Vec<_> = statements
@@ -195,7 +195,7 @@ async fn many_at_once_get_a_leaf_each() {
     assert_eq!(indices, (2..302).collect::<Vec<_>>());
 }
 
-/// (what, bytes, code) of statements no log takes.
+/// (name, bytes, code) of invalid statements.
 fn bad_statements() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let good = statement("x");
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
@@ -224,7 +224,7 @@ fn bad_statements() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 }
 
 #[tokio::test]
-async fn what_is_refused_leaves_no_trace() {
+async fn rejected_statements_are_not_stored() {
     let log = Log::open();
     let head = log.service.head();
     for (what, bytes, expected) in bad_statements() {
@@ -237,9 +237,9 @@ async fn what_is_refused_leaves_no_trace() {
     }
 }
 
-/// A forged copy of a logged statement is not answered with its receipt.
+/// A forged copy must not be answered with the receipt of the original.
 #[tokio::test]
-async fn nobody_collects_a_receipt_with_a_forged_signature() {
+async fn forged_copy_of_logged_statement_gets_no_receipt() {
     let log = Log::open();
     let bytes = statement("x");
     log.service.register(bytes.clone()).await.unwrap();
@@ -249,7 +249,7 @@ async fn nobody_collects_a_receipt_with_a_forged_signature() {
 }
 
 #[tokio::test]
-async fn the_policy_decides_and_says_why() {
+async fn policy_refusal_names_its_rules() {
     let log = Log::new(ISSUERS, Algorithm::Es256);
     let key = SigningKey::generate(Algorithm::Es256).unwrap();
     let bytes = seal(&draft("x"), &key).unwrap();
@@ -257,7 +257,7 @@ async fn the_policy_decides_and_says_why() {
     assert_eq!(rejected.code(), "policy-refused");
     let message = rejected.to_string();
     assert!(message.contains("binding is self-certified"), "{message}");
-    // Pinning the key is one reload away.
+    // A reload pins the key.
     let pem = key.public().to_pem().unwrap();
     let pin = format!("[[issuer]]\nname = \"https://agent.example\"\nkeys = ['''{pem}''']\n");
     std::fs::write(log.path().join("trust.toml"), pin).unwrap();
@@ -267,7 +267,7 @@ async fn the_policy_decides_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_policy_that_cannot_run_changes_nothing() {
+async fn invalid_policy_reload_changes_nothing() {
     let log = Log::open();
     for (file, text) in [
         ("policy.toml", "name = 1"),
@@ -290,7 +290,7 @@ async fn a_policy_that_cannot_run_changes_nothing() {
 }
 
 #[tokio::test]
-async fn keys_retire_and_their_receipts_stay() {
+async fn receipts_of_retired_keys_verify() {
     let log = Log::open();
     let (old_statement, new_statement) = (statement("old"), statement("new"));
     let old = log.service.register(old_statement.clone()).await.unwrap();
@@ -305,7 +305,7 @@ async fn keys_retire_and_their_receipts_stay() {
     assert_eq!((keys.len(), keys[0].id(), &keys[1]), (2, id, &old_keys[0]));
     let new = log.service.register(new_statement.clone()).await.unwrap();
     let verdict = |receipt: &[u8], keys: &[PublicKey], of: &[u8]| {
-        check(receipt, &believe(keys), Some(of)).verdict()
+        check(receipt, &trust_in(keys), Some(of)).verdict()
     };
     assert_eq!(verdict(&old.receipt, &keys, &old_statement), Outcome::Yes);
     assert_eq!(verdict(&old.receipt, &keys[..1], &old_statement), Outcome::No);
@@ -313,15 +313,15 @@ async fn keys_retire_and_their_receipts_stay() {
     assert_eq!(verdict(&new.receipt, &old_keys, &new_statement), Outcome::No);
     let fresh = log.service.again(old.entry).unwrap();
     assert_eq!(verdict(&fresh.receipt, &keys[..1], &old_statement), Outcome::Yes);
-    // The succession itself is on the log, and the log grew over it.
+    // The succession is an entry of the log.
     let succession = log.service.entry_at(LeafIndex::new(3)).unwrap().unwrap();
     let transparent = log.service.transparent_statement(&succession).unwrap();
-    let trust = believe(&keys).with_issuer(NAME, &old_keys);
+    let trust = trust_in(&keys).with_issuer(NAME, &old_keys);
     assert_eq!(check(&transparent, &trust, None).verdict(), Outcome::Yes);
 }
 
 #[tokio::test]
-async fn growth_is_shown_between_any_two_sizes() {
+async fn consistency_receipt_between_any_two_sizes() {
     let log = Log::open();
     let mut roots = vec![Digest::of(b""), log.service.root_at(TreeSize::new(1)).unwrap()];
     roots.push(log.service.head().root);
@@ -358,7 +358,7 @@ fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-fn refusal(path: &Path) -> &'static str {
+fn open_error(path: &Path) -> &'static str {
     match start(path).err() {
         Some(ControlError::Store(e)) => e.code(),
         Some(other) => panic!("{other}"),
@@ -367,7 +367,7 @@ fn refusal(path: &Path) -> &'static str {
 }
 
 #[tokio::test]
-async fn an_older_copy_put_back_is_noticed() {
+async fn older_copy_is_detected() {
     let log = Log::open();
     log.service.register(statement("1")).await.unwrap();
     let path = log.path();
@@ -380,23 +380,23 @@ async fn an_older_copy_put_back_is_noticed() {
 
     std::fs::remove_dir_all(&path).unwrap();
     copy_tree(&backup, &path);
-    assert_eq!(refusal(&path), "store-rolled-back", "the guard beside the data remembers");
-    // A read-only start shows what is there.
+    assert_eq!(open_error(&path), "store-rolled-back", "the guard has a later head");
+    // A read-only start works.
     let options = Options::from_config(&Config::default());
     let read_only = Options { read_only: true, ..options };
     let service = service::open(&path, read_only, Metrics::new("test")).unwrap();
     assert_eq!(service.head().size.get(), 3);
     drop(service);
 
-    // Without the guard there is nothing to compare with but what was
-    // published, and an old copy brings its own old checkpoint.
+    // Without the guard only the checkpoint is left to compare with, and an old
+    // copy has its own old checkpoint.
     let guard = outside.path().join("data.guard");
     std::fs::remove_file(&guard).unwrap();
-    assert_eq!(refusal(&path), "store-guard-missing");
+    assert_eq!(open_error(&path), "store-guard-missing");
 }
 
 #[tokio::test]
-async fn another_history_of_the_same_length_is_noticed() {
+async fn fork_of_same_length_is_detected() {
     let log = Log::open();
     let path = log.path();
     let outside = log.stop();
@@ -416,11 +416,11 @@ async fn another_history_of_the_same_length_is_noticed() {
     log.service.register(statement("another history")).await.unwrap();
     let _outside = log.stop();
     std::fs::write(&guard, after).unwrap();
-    assert_eq!(refusal(&path), "store-forked");
+    assert_eq!(open_error(&path), "store-forked");
 }
 
 #[tokio::test]
-async fn everything_survives_a_restart() {
+async fn state_survives_restart() {
     let log = Log::open();
     let statements: Vec<_> = (0..300).map(|n| statement(&n.to_string())).collect();
     for bytes in &statements {

@@ -1,116 +1,116 @@
-//! One binary for everything that is tested from outside.
+//! Integration tests: one binary, one module per subject.
 
-// A failed step of a helper is a failed test.
+// A helper that fails fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
-// The test runner keeps what a test prints.
+// The test runner captures output.
 #![allow(clippy::disallowed_macros)]
 
-/// The source itself: order of modules, purity, untested codes.
+/// The source itself: module order, purity, untested error codes.
 mod tidy;
 
-/// What others have published, read and verified by us.
+/// Published statements, receipts and trees.
 mod vectors;
 
-/// Where the vectors of others lie.
+/// Finds published vectors on disk.
 mod published;
 
-/// Capsules and digests that others have published, judged by us.
+/// Published Capsules and digests.
 mod capsule_vectors;
 
-/// Released PCA vectors, and `capstan pca` as people and scripts meet it.
+/// Released PCA vectors and `capstan pca`.
 mod pca_vectors;
 
-/// `capstan verify` on a Capsule, with a manifest and without.
+/// `capstan verify` on a Capsule, with and without a manifest.
 mod capsule_evidence;
 
-/// Thousands of Capsules, judged by us and by the published reference.
+/// Comparison with the reference implementation on thousands of Capsules.
 mod capsule_reference;
 
-/// Causal records that others have made up, judged by us.
+/// Published causal records.
 mod pacr_vectors;
 
-/// TRACE chains, CARP and Atlas documents that others have published.
+/// Published TRACE chains, CARP and Atlas documents.
 mod cra_vectors;
 
-/// A statement's whole way through a log, without HTTP.
+/// Registration through the service, without HTTP.
 mod journey;
 
-/// Statuses, headers and problems of the HTTP surface, without a socket.
+/// HTTP statuses, headers and problems, without a socket.
 mod api;
 
-/// Search, stories and open items over HTTP, and the index behind them.
+/// Search, stories and open items over HTTP, and their index.
 mod api_v1;
 
-/// The verbs that find things again, on a log that rests.
+/// Search commands on a stopped log.
 mod search;
 
-/// The walk-through of the README, as it is printed.
+/// The quick start of the README, as printed.
 mod readme;
 
-/// HTTPS without a proxy in front.
+/// HTTPS without a proxy.
 mod tls;
 
-/// What agents did, each ending registered over HTTP and proven offline.
+/// Agent actions with every verdict, registered over HTTP and verified offline.
 mod actions;
 
-/// Records of every profile, registered over HTTP, linked and proven offline.
+/// Records of every profile, registered over HTTP, linked and verified offline.
 mod records;
 
 /// SIGKILL, SIGTERM and restored copies of a real process.
 mod crash;
 
-/// Clients that take their time.
+/// Slow clients.
 mod slow;
 
-/// `capstan hammer` against sound and lying logs.
+/// `capstan hammer` against correct and faulty logs.
 mod hammer;
 
 /// Flipped bits in the files of a log.
 mod flips;
 
-/// Reads with little to spend: cuts, cursors and pages.
+/// Reads with small budgets: truncation, cursors and pages.
 mod reads;
 
-/// Copies of a running log, and logs made from copies.
+/// Backup and restore.
 mod backup;
 
-/// Logs that must show that they are the newest before they write.
+/// Logs that need a proof before they may write again.
 mod resume;
 
-/// What a log keeps to itself: secrets in no line, modes of files.
+/// No secrets in output; file modes.
 mod secrets;
 
-/// A real process with a real socket, for the others.
+/// A server process for other tests.
 mod live;
 
-/// The command line as people and scripts meet it.
+/// The command line.
 mod cli;
 
-/// One object, one exit code, and words for nothing.
+/// Exit codes and JSON objects of every command.
 mod answers;
 
-/// One way to name a thing, in every verb.
+/// Names of statements and records in every command.
 mod names;
 
-/// Text from outside on every screen and in every log.
+/// Escaping of text from outside in output and logs.
 mod hostile;
 
-/// Keys of a log that change, and clients that trust the old ones.
+/// Key rotation, and clients that trust the old key.
 mod succession;
 
-/// `capstan record`, its outbox, and logs that do not answer as they should.
+/// `capstan record`, its outbox, and faulty logs.
 mod outbox;
 
-/// The verbs around the registration policy.
+/// Policy commands.
 mod policy;
 
-/// `capstan replay` on a log behind an address.
+/// `capstan replay` by URL.
 mod replay;
 
-/// Logs from before rules at the door had a version.
+/// Logs older than versioned built-in rules.
 mod rules;
 
-/// Certificates: whom an anchor may speak for.
+/// Scopes of certificate anchors.
 mod anchors;
 
 /// `capstan trace` on files.

@@ -1,5 +1,5 @@
-//! Causal records that others have made up, judged by us. The vectors are
-//! not part of this repository; without them these tests say so and pass.
+//! Published causal records. The vectors are not part of this repository; without
+//! them these tests are skipped.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,9 +24,9 @@ fn codes(findings: &[Finding]) -> Vec<&'static str> {
     findings.iter().map(|f| f.code).collect()
 }
 
-/// Where the draft does not say or contradicts itself: what we decided, as
-/// docs/profiles/pacr.md has it.
-fn decided(name: &str) -> Option<(Verdict, &'static str)> {
+/// Our choice where the draft is silent or contradicts itself, as listed in
+/// docs/profiles/pacr.md.
+fn our_decision(name: &str) -> Option<(Verdict, &'static str)> {
     Some(match name {
         "negative-lower-bound-only" => (Verdict::Valid, "pacr-lower-negative"),
         "id-ulid-26" => (Verdict::Refused, "pacr-id-malformed"),
@@ -53,7 +53,7 @@ fn validation_cases() {
             .as_array()
             .map(|rules| rules.iter().filter_map(Value::as_u64).collect())
             .unwrap_or_default();
-        match (decided(name), expected["result"].as_str().unwrap()) {
+        match (our_decision(name), expected["result"].as_str().unwrap()) {
             (Some((verdict, code)), _) => {
                 undecided += 1;
                 assert_eq!((record.verdict(), codes(&findings)), (verdict, vec![code]), "{name}");
@@ -76,13 +76,13 @@ fn validation_cases() {
             }
             (None, other) => panic!("{name}: {other} needs a decision"),
         }
-        values(&record, expected, name);
+        check_values(&record, expected, name);
     }
     assert_eq!(undecided, 6);
 }
 
-/// What a case says of the contents.
-fn values(record: &PacrRecord, expected: &Value, name: &str) {
+/// Compares the values that a case states.
+fn check_values(record: &PacrRecord, expected: &Value, name: &str) {
     if let Some(kind) = expected["kind"].as_str() {
         let tag = Tag::read(&record.tuple().unwrap().payload).unwrap();
         assert_eq!(tag.kind.registered_name(), kind, "{name}");
@@ -98,7 +98,7 @@ fn values(record: &PacrRecord, expected: &Value, name: &str) {
 }
 
 #[test]
-fn the_example_in_three_spellings() {
+fn example_in_three_forms() {
     let Some(folder) = published("pacr") else { return };
     let file = |name: &str| std::fs::read(folder.join(name)).unwrap();
     let (canonical, findings) = read(&file("draft-example-hex-ids.json"));
@@ -122,7 +122,7 @@ fn the_example_in_three_spellings() {
     assert_eq!(document["wasInformedBy"].as_object().unwrap().len(), 2);
 }
 
-/// Runs the command in a folder; gives its exit code and standard output.
+/// Runs the command in a directory; exit code and standard output.
 fn capstan(folder: &Path, line: &str) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
     command.args(line.split_whitespace()).current_dir(folder).env("HOME", folder);
@@ -131,7 +131,7 @@ fn capstan(folder: &Path, line: &str) -> (i32, String) {
 }
 
 #[test]
-fn sealed_checked_and_exported_by_the_command() {
+fn seal_check_and_export_commands() {
     let desk = tempfile::tempdir().unwrap();
     let folder = desk.path();
     let yes = |line: &str| {
@@ -171,16 +171,16 @@ fn sealed_checked_and_exported_by_the_command() {
     let out: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &out["verdict"]), (1, &json!("refused")));
     assert_eq!(out["findings"].as_array().unwrap().len(), 6);
-    compare(folder);
-    hashed(folder);
+    check_compare(folder);
+    check_hashed_payload(folder);
     assert_eq!(capstan(folder, "pacr prov wrong.json").0, 1);
     assert_eq!(capstan(folder, &format!("seal wrong.json {how} --output x.cose")).0, 1);
     yes("seal event.json --key agent.key --content-type text/plain --iss a --sub b -o text.cose");
     assert_eq!(capstan(folder, "pacr check text.cose").0, 2);
 }
 
-/// Only a digest is published, and what was kept shows what it says.
-fn hashed(folder: &Path) {
+/// Only a digest is published, and the kept file matches it.
+fn check_hashed_payload(folder: &Path) {
     let how = "--profile pacr --key agent.key --iss https://a.example";
     let record = |file: &str| {
         let (code, out) = capstan(folder, &format!("pacr check {file} --json"));
@@ -234,7 +234,7 @@ fn hashed(folder: &Path) {
     }
     let (code, out) = capstan(folder, "pacr check json.cose --payload kept --json");
     assert!(code == 2 && out.contains("pacr-payload-not-hashed"), "{out}");
-    // Nothing that was kept is written over.
+    // A kept file is never overwritten.
     for kept in ["guess", "short"] {
         let before = std::fs::read(folder.join(kept)).unwrap();
         let line = format!("seal event.json {how} --hash-payload {kept} --output x.cose --json");
@@ -246,7 +246,7 @@ fn hashed(folder: &Path) {
 }
 
 /// Estimates are compared by overlap; a record that is only flagged is ok.
-fn compare(folder: &Path) {
+fn check_compare(folder: &Path) {
     let record = |time: &str, energy: &str| {
         format!(
             r#"{{"id":"0190A1B2C3D4E5F60718293A4B5C6D7E","predecessors":[],

@@ -1,6 +1,5 @@
-//! What others have published about PCA, judged by us, and `capstan pca` as
-//! people and scripts meet it. Without the vectors, their tests say so and
-//! pass.
+//! Published PCA vectors, and `capstan pca`. Without the vectors their tests are
+//! skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +14,7 @@ use capstan::wire::json::Json;
 
 use crate::published::published;
 
-/// A file or folder of the PCA vectors, if they are here.
+/// A file or directory of the PCA vectors, if present.
 fn vectors(part: &str) -> Option<PathBuf> {
     published(&format!("pca/{part}"))
 }
@@ -49,7 +48,7 @@ fn released_vectors_give_equal_digests_and_reasons() {
 }
 
 #[test]
-fn released_vectors_are_the_same_under_both_suites() {
+fn released_vectors_agree_under_both_suites() {
     let Some(folder) = vectors(RELEASED) else { return };
     for vector in tests(&folder) {
         let record = PcaCertificateRecord::of(vector.get("pc").unwrap().clone());
@@ -65,7 +64,7 @@ fn released_vectors_are_the_same_under_both_suites() {
     }
 }
 
-/// The digest of a step of the other lineage; T7 writes its action in place.
+/// The digest of a step in the unmerged vectors; T7 has its action inline.
 fn unmerged_step(step: &Json) -> Digest {
     let in_place = ["action_type", "parameters", "required_capabilities"];
     let in_place = in_place.map(|name| (name, step.get(name).cloned().unwrap_or(Json::Null)));
@@ -86,11 +85,11 @@ fn unmerged_step(step: &Json) -> Digest {
     Digest::from_hex(&step.hex()).unwrap()
 }
 
-/// The other lineage has another certificate, which the schema refuses, and
-/// other names in a step. Digests still recompute: canonical form, labels,
-/// plan and Merkle rule are the same.
+/// The unmerged vectors have another certificate, which the schema rejects, and
+/// other names in a step. The digests are equal: canonical form, labels, plan and
+/// Merkle rule are the same.
 #[test]
-fn unmerged_certificates_are_refused_and_still_hash_alike() {
+fn unmerged_certificates_are_invalid_with_equal_digests() {
     let Some(folder) = vectors("unmerged-50hjx7/vectors-v1") else { return };
     for vector in tests(&folder) {
         let result = released(&vector);
@@ -128,7 +127,7 @@ fn divergent_canonical_forms_are_classified() {
             Ok(_) => "diverges",
         };
         assert_eq!(found, class, "{input}");
-        // Where the file spells a form out, ours is that form.
+        // Where the file has the canonical form, ours is equal.
         for (told, form) in
             [(text(case, "/python"), Some(&python)), (text(case, "/jcs"), ours.as_ref().ok())]
         {
@@ -174,7 +173,7 @@ fn reason_codes_of_both_dictionaries() {
     assert_eq!(Decision::import("ALLOW").map(|d| d.is_released), Some(false));
 }
 
-/// The command line in a directory of its own.
+/// The command line in a temporary directory.
 struct Desk(tempfile::TempDir);
 
 impl Desk {
@@ -243,12 +242,12 @@ impl Desk {
     }
 }
 
-/// Everything that Bronze needs to know.
+/// With all inputs that Bronze requires.
 const CHECK: &str =
     "pca check plan.json --constraints limits.json --observations now.json --memory used";
 
 #[test]
-fn a_check_says_what_to_do_and_why() {
+fn check_reports_decision_and_reason() {
     let desk = Desk::new();
     let answer = desk.json(0, CHECK);
     assert_eq!((&answer["decision"], &answer["reason_code"]), (&"EXECUTE".into(), &"RC_OK".into()));
@@ -267,10 +266,10 @@ fn a_check_says_what_to_do_and_why() {
     desk.run(2, &CHECK.replace("plan.json", "absent.json"));
 }
 
-/// What a profile needs and nobody says is a FALLBACK with the reason of that
-/// check; only as a released vector does silence pass.
+/// A missing required input is a FALLBACK with the reason of that check, except
+/// with `--as-vectors`.
 #[test]
-fn silence_falls_back_at_every_profile() {
+fn missing_input_falls_back_under_every_profile() {
     let cases = [
         ("plan.json --observations bare.json", 1, "RC_PC_REPLAY", "bronze"),
         ("plan.json --observations now.json", 1, "RC_PC_REPLAY", "bronze"),
@@ -314,7 +313,7 @@ fn silence_falls_back_at_every_profile() {
 }
 
 #[test]
-fn a_certificate_inside_a_statement_is_the_same_certificate() {
+fn certificate_in_statement_equals_bare_certificate() {
     let desk = Desk::new();
     desk.run(0, "keygen --output a.key");
     let flags = "--content-type application/pca-certificate+json --iss a --sub p --key a.key";
@@ -324,7 +323,7 @@ fn a_certificate_inside_a_statement_is_the_same_certificate() {
 }
 
 #[test]
-fn a_nonce_in_a_file_is_used_once() {
+fn nonce_file_allows_one_use() {
     let desk = Desk::new();
     let check = CHECK.to_owned();
     let failing = check.replace("now.json", "late.json");
@@ -352,7 +351,7 @@ fn a_nonce_in_a_file_is_used_once() {
 }
 
 #[test]
-fn conformance_is_evidence_per_profile() {
+fn conformance_reports_evidence_per_profile() {
     let desk = Desk::new();
     let own = desk.json(0, "pca conformance");
     assert_eq!(own["suites"][0]["cases"].as_array().unwrap().len(), built_in().len());

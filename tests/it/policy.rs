@@ -1,4 +1,4 @@
-//! The verbs around the registration policy, on files and a log that rests.
+//! Policy commands, on files and on a stopped log.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ fn shipped(name: &str) -> String {
     format!("{}/policy/{name}.toml", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Runs the program in `at`; gives standard output, and both when it fails.
+/// Runs the program in `at`; its standard output.
 fn capstan(at: &Path, exit: i32, line: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
     command.args(line.split_whitespace()).current_dir(at).stdin(Stdio::null());
@@ -24,7 +24,7 @@ fn json(text: &str) -> serde_json::Value {
 }
 
 #[test]
-fn the_cases_of_every_shipped_policy_pass() {
+fn shipped_policy_cases_pass() {
     let desk = tempfile::tempdir().unwrap();
     let all = ["agents", "agents-strict", "all-records", "issuers", "open"].map(shipped).join(" ");
     let text = capstan(desk.path(), 0, &format!("policy test {all}"));
@@ -37,7 +37,7 @@ fn the_cases_of_every_shipped_policy_pass() {
 }
 
 #[test]
-fn a_statement_is_explained_and_sampled() {
+fn explain_from_sample_and_diff() {
     let desk = tempfile::tempdir().unwrap();
     let at = desk.path();
     capstan(at, 0, "keygen --output agent.key");
@@ -63,7 +63,7 @@ fn a_statement_is_explained_and_sampled() {
     );
 }
 
-/// A resolution of something that no log has seen.
+/// An action that supersedes one which is not logged.
 const RESOLUTION: &str = r#"{
     "action_id": "pay-1", "action_type": "decide", "operator": "acme", "developer": "agent@1",
     "disposition": {"decision": "accept", "approver": "human", "human_disposed": true,
@@ -71,7 +71,7 @@ const RESOLUTION: &str = r#"{
 }"#;
 
 #[test]
-fn a_statement_is_explained_with_a_log_before_it() {
+fn explain_with_facts_of_a_log() {
     let desk = tempfile::tempdir().unwrap();
     let at = desk.path();
     capstan(at, 0, &format!("init --data log --name log.example --policy {}", shipped("open")));
@@ -83,11 +83,11 @@ fn a_statement_is_explained_with_a_log_before_it() {
     std::fs::write(at.join("known.toml"), policy).unwrap();
     let saw = |told: &str| json(told)["rules"][0]["conditions"][0]["saw"].clone();
     let told = capstan(at, 0, "policy explain x.cose --policy known.toml --json");
-    assert_eq!(saw(&told), "none", "there is no log to ask");
+    assert_eq!(saw(&told), "none", "without a log");
     let told = capstan(at, 1, "policy explain x.cose --policy known.toml --data log --json");
     assert_eq!(saw(&told), "unknown");
     capstan(at, 2, "policy explain x.cose --policy known.toml --data nowhere");
-    // The same file, for people and for machines.
+    // `inspect` shows the same record as text and as JSON.
     let told = json(&capstan(at, 0, "inspect x.cose --json"));
     let record = &told["record"];
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_statement_is_explained_with_a_log_before_it() {
 }
 
 #[test]
-fn a_log_at_rest_is_replayed_and_given_a_policy() {
+fn replay_try_and_set_on_stopped_log() {
     let desk = tempfile::tempdir().unwrap();
     let at = desk.path();
     let (open, agents) = (shipped("open"), shipped("agents"));
@@ -118,7 +118,7 @@ fn a_log_at_rest_is_replayed_and_given_a_policy() {
     std::fs::write(at.join("bad.toml"), "name = \"bad\"\n[[alow]]\n").unwrap();
     capstan(at, 2, "policy set bad.toml --data log");
     let in_file = || std::fs::read_to_string(at.join("log/policy.toml")).unwrap();
-    assert!(in_file().contains("name = \"open\""), "a bad file changes nothing");
+    assert!(in_file().contains("name = \"open\""), "an invalid file changes nothing");
     capstan(at, 0, &format!("policy set {agents} --data log"));
     assert!(in_file().contains("name = \"agents\""));
     capstan(at, 2, "replay --data nowhere");

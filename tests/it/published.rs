@@ -1,9 +1,9 @@
-//! Where the vectors of others lie.
+//! Finds published vectors on disk.
 
 use std::path::{Path, PathBuf};
 
-/// A file or folder of what others have published, if it is here: below the
-/// folder that `CAPSTAN_VECTORS` names, or beside this repository.
+/// A file or directory of published vectors, if present: in the directory named
+/// by `CAPSTAN_VECTORS`, or next to this repository.
 pub(crate) fn published(part: &str) -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/vectors");
     let root = std::env::var_os("CAPSTAN_VECTORS").map_or_else(beside, PathBuf::from);

@@ -1,5 +1,5 @@
-//! Records of every profile, against a real process: a log with a policy,
-//! two agents it knows, and one sound record of each kind.
+//! Records of every profile, against a server process: a log with a policy, two
+//! agents with pinned keys, and one valid record of each kind.
 
 mod causal;
 mod exchange;
@@ -8,9 +8,9 @@ mod golden;
 mod hostile;
 mod kinds;
 mod mixed;
+mod pending;
 mod samples;
 mod sessions;
-mod waiting;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -33,10 +33,10 @@ const AGENT: &str = "https://agent.example";
 const OTHER: &str = "https://other.example";
 const SESSION: &str = "01939c6e-0000-7000-8000-000000000002";
 
-/// Keeps whatever a known agent signs.
+/// Admits everything that a known agent signs.
 const KEEP: &str = "name = \"keep\"\n[[allow]]\nbinding = [\"pinned\"]\n";
 
-/// Keeps only what fits what is logged.
+/// Admits only records consistent with earlier entries.
 const STRICT: &str = r#"
 name = "strict"
 [[allow]]
@@ -94,7 +94,7 @@ impl World {
         self.seal(AGENT, (trace::BATCH_CONTENT_TYPE, lines.as_bytes()))
     }
 
-    /// A batch of events by one of the two agents, about something.
+    /// A batch of events by one of the two agents, with a subject.
     fn seal_about(&self, issuer: &str, subject: &str, lines: &str) -> Vec<u8> {
         let (content_type, payload) = (trace::BATCH_CONTENT_TYPE, lines.as_bytes());
         let draft = Draft { content_type, issuer, subject, issued_at: None, payload };
@@ -105,7 +105,7 @@ impl World {
         request(&self.server.address, "POST /entries", statement).unwrap()
     }
 
-    /// Status of every statement of one request, with the detail of its problem.
+    /// Status and problem detail of every statement of one request.
     fn post_all(&self, statements: &[Vec<u8>]) -> Vec<(u16, String)> {
         let body = statements.concat();
         let body = ("application/cbor-seq", body.as_slice());
@@ -121,7 +121,7 @@ impl World {
         split_sequence(&answers, statements.len()).unwrap().iter().map(read).collect()
     }
 
-    /// Registers a statement; the Transparent Statement that is fetched.
+    /// Registers a statement; its Transparent Statement.
     fn admit(&self, statement: &[u8]) -> Vec<u8> {
         let (status, body) = self.post(statement);
         assert_eq!(status, 201, "{}", String::from_utf8_lossy(&body));
@@ -131,7 +131,7 @@ impl World {
         transparent
     }
 
-    /// Has a statement refused by the policy; why.
+    /// Expects a refusal by the policy; its reason.
     fn refused(&self, statement: &[u8]) -> String {
         let (status, body) = self.post(statement);
         assert_eq!(status, 400, "{}", String::from_utf8_lossy(&body));
@@ -140,7 +140,7 @@ impl World {
     }
 
     /// Registers a Capsule; its id.
-    fn act(&self, action: &Action) -> String {
+    fn register_action(&self, action: &Action) -> String {
         let made = action.produce().unwrap();
         let draft = Draft {
             content_type: capsule::CONTENT_TYPE,
@@ -164,8 +164,8 @@ impl World {
         serde_json::from_slice(&body).unwrap()
     }
 
-    /// A verb asked of the running log.
-    fn ask(&self, line: &str) -> String {
+    /// Runs a command against the running log.
+    fn run_with_url(&self, line: &str) -> String {
         self.run(0, &format!("{line} --url http://{}", self.server.address))
     }
 
@@ -181,8 +181,8 @@ impl World {
         text
     }
 
-    /// Ends the process; the data directory stays.
-    fn rest(&self) -> PathBuf {
+    /// Stops the process; its data directory.
+    fn stop(&self) -> PathBuf {
         assert!(self.server.terminate().success());
         self.dir.path().join("data")
     }
@@ -192,7 +192,7 @@ fn id_of(statement: &[u8]) -> StatementId {
     StatementId::of(&SignedStatement::parse_any_size(statement.to_vec()).unwrap())
 }
 
-/// Codes of findings, in their order.
+/// Codes of findings, in order.
 fn codes(findings: &Value) -> Vec<&str> {
     findings.as_array().unwrap().iter().map(|f| f["code"].as_str().unwrap()).collect()
 }

@@ -1,4 +1,4 @@
-//! A log behind an address, decided again by somebody who has only that.
+//! `capstan replay` by URL, also against a server that lies.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -46,8 +46,8 @@ impl Desk {
         statement.authenticate(&Door::new(&trust, &resolved, service::now())).unwrap()
     }
 
-    /// Puts statements into the log past its policy, as an operator could
-    /// who changes the program.
+    /// Appends statements without asking the policy, as a malicious operator
+    /// could.
     fn plant(&self, statements: &[Authentic]) {
         let (store, before, mut edge) = Store::open(Backend::open(&self.data()).unwrap()).unwrap();
         let leaves: Vec<_> = statements.iter().map(|s| leaf_hash(s.id().entry())).collect();
@@ -68,7 +68,7 @@ impl Desk {
         store.commit(&store.take_over().unwrap(), &commit).unwrap();
     }
 
-    /// What `capstan replay` says, as an object and for people.
+    /// The output of `capstan replay`, as an object and as text.
     fn replay(&self, exit: i32, source: &str) -> (Json, String) {
         let run = |line: &str| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
@@ -86,25 +86,25 @@ impl Desk {
     }
 }
 
-/// In place of a path: the right answer with its last bit turned.
+/// Instead of a path: the correct response with its last bit flipped.
 const FLIP: &str = "";
 
-/// Passes every request on to a log, but asks it for another path when the
-/// one asked for is `from`. Ends with the test program.
-fn lie(upstream: &str, from: &'static str, to: &'static str) -> String {
+/// A proxy that replaces the path `from` with `to`; its URL. Ends with the test
+/// program.
+fn lying_proxy(upstream: &str, from: &'static str, to: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let upstream = upstream.to_owned();
     std::thread::spawn(move || {
         for stream in listener.incoming().take(1000) {
             let upstream = upstream.clone();
-            std::thread::spawn(move || pass_on(stream.unwrap(), &upstream, (from, to)));
+            std::thread::spawn(move || forward(stream.unwrap(), &upstream, (from, to)));
         }
     });
     format!("http://{address}")
 }
 
-fn pass_on(mut client: TcpStream, upstream: &str, (from, to): (&str, &str)) {
+fn forward(mut client: TcpStream, upstream: &str, (from, to): (&str, &str)) {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|n| n == 1) {
@@ -126,7 +126,7 @@ fn pass_on(mut client: TcpStream, upstream: &str, (from, to): (&str, &str)) {
 }
 
 #[test]
-fn a_log_behind_an_address_is_decided_again() {
+fn replay_by_url_equals_replay_by_directory() {
     let desk = Desk::new();
     let good = |n: u32| desk.statement(RESOLVED, &n.to_be_bytes());
     desk.plant(&(0..300).map(good).collect::<Vec<_>>());
@@ -139,7 +139,7 @@ fn a_log_behind_an_address_is_decided_again() {
     assert_eq!(object, expected);
     assert_eq!(text, "yes  302 entries decided again, all the same\n");
     server.kill();
-    assert_eq!(desk.replay(0, "--data log"), (object, text), "the same answer as on the machine");
+    assert_eq!(desk.replay(0, "--data log"), (object, text), "the same as with --data");
 
     desk.plant(&[desk.statement("https://nobody.example", b"planted"), good(300)]);
     let server = Server::start(&desk.data());
@@ -150,7 +150,7 @@ fn a_log_behind_an_address_is_decided_again() {
 }
 
 #[test]
-fn a_log_that_shows_other_entries_than_it_signed_is_named() {
+fn replay_reports_altered_entries_and_tiles() {
     let desk = Desk::new();
     desk.plant(&[0, 1, 2].map(|n| desk.statement(RESOLVED, &[n])));
     let server = Server::start(&desk.data());
@@ -168,7 +168,7 @@ fn a_log_that_shows_other_entries_than_it_signed_is_named() {
         ("/tile/0/000.p/5", FLIP, "tiles-differ", None),
     ];
     for (from, to, code, index) in rows {
-        let url = lie(&server.address, from, to);
+        let url = lying_proxy(&server.address, from, to);
         let (object, _) = desk.replay(1, &format!("--url {url}"));
         assert_eq!(object["code"], code, "{object}");
         assert_eq!(object["first"]["index"].as_u64(), index, "{object}");

@@ -1,7 +1,7 @@
-//! Rules at the door that became stricter, and the logs from before that.
+//! Logs written under version 1 of the built-in rules.
 //!
-//! `tests/fixtures/rules-1` is a log that an older program wrote, with entries
-//! in it that no log takes any more.
+//! `tests/fixtures/rules-1` was written by an older program and has entries that
+//! are rejected today.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -26,14 +26,14 @@ const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/rules
 /// Entries of the fixture.
 const SIZE: u64 = 19;
 
-/// A copy of the old log, and what is beside it, in a directory of its own.
+/// A copy of the fixture in a temporary directory.
 struct Desk(tempfile::TempDir);
 
 impl Desk {
     fn new() -> Self {
         let desk = Self(tempfile::tempdir().unwrap());
         copy(Path::new(FIXTURE), desk.at());
-        // What git does not keep: directories without files, modes.
+        // Git does not keep empty directories and modes.
         for keyspace in fs::read_dir(desk.data().join("store/keyspaces")).unwrap() {
             fs::create_dir_all(keyspace.unwrap().path().join("tables")).unwrap();
         }
@@ -54,7 +54,7 @@ impl Desk {
         self.at().join("log")
     }
 
-    /// What the program says, as an object, and how it ends.
+    /// Exit code and printed object.
     fn capstan(&self, line: &str) -> (Option<i32>, Json) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
         command.args(line.split_whitespace()).arg("--json").current_dir(self.at());
@@ -91,7 +91,7 @@ fn names() -> Vec<String> {
     text.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
 }
 
-/// The rules that the policy statement at an index names.
+/// The rules version named by the policy statement at an index.
 fn rules_at(server: &Server, index: u64) -> RulesVersion {
     let head = format!("GET /entries/1.{index}/statement");
     let (status, statement) = request(&server.address, &head, b"").unwrap();
@@ -102,8 +102,8 @@ fn rules_at(server: &Server, index: u64) -> RulesVersion {
     RulesVersion::of_policy(statement.header()).unwrap()
 }
 
-/// A statement that the old log's policy takes.
-fn about(key: &SigningKey, text: &str) -> Vec<u8> {
+/// A statement that the old log's policy admits.
+fn sealed_text(key: &SigningKey, text: &str) -> Vec<u8> {
     let draft = Draft {
         content_type: "text/plain",
         issuer: "https://agent.example",
@@ -115,13 +115,13 @@ fn about(key: &SigningKey, text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn old_log_replays_and_goes_on_under_the_rules_of_today() {
+fn old_log_replays_and_continues_under_current_rules() {
     let desk = Desk::new();
     assert_eq!(desk.replay("--data log")["decided"], SIZE);
     assert_eq!(desk.capstan("fsck --data log").0, Some(0));
 
     let key = SigningKey::generate(Algorithm::Es256).unwrap();
-    // Its anchor spoke for anybody, and must say for whom from now on.
+    // Its anchor has no scope and needs one now.
     let (exit, object) = desk.capstan("serve --data log --listen 127.0.0.1:0");
     assert_eq!((exit, &object["code"]), (Some(1), &json!("trust-anchor-unscoped")), "{object}");
     assert!(object["error"].as_str().unwrap().contains("`capstan trust upgrade"), "{object}");
@@ -139,14 +139,15 @@ fn old_log_replays_and_goes_on_under_the_rules_of_today() {
     assert_eq!(rules_at(&server, 0), RulesVersion::V1);
     assert_eq!(rules_at(&server, SIZE + 1), RulesVersion::V2, "one more policy statement");
     for text in ["first", "second"] {
-        let (status, _) = request(&server.address, "POST /entries", &about(&key, text)).unwrap();
+        let (status, _) =
+            request(&server.address, "POST /entries", &sealed_text(&key, text)).unwrap();
         assert_eq!(status, 201);
     }
     let decided = SIZE + 4;
     server.terminate();
     assert_eq!(desk.replay("--data log")["decided"], decided);
 
-    // The version is named once.
+    // The version is logged only once.
     let server = Server::start(&desk.data());
     assert_eq!(desk.replay(&format!("--url http://{}", server.address))["decided"], decided);
     server.terminate();
@@ -161,9 +162,9 @@ fn reading_an_old_log_writes_nothing() {
     assert_eq!(desk.replay("--data log")["decided"], SIZE);
 }
 
-/// What was honest then is not called a lie now.
+/// Entries valid under version 1 stay valid.
 #[test]
-fn bundles_of_an_old_log_are_never_a_no() {
+fn bundles_of_old_log_are_never_a_no() {
     let desk = Desk::new();
     for name in names() {
         let line = format!("verify bundles/{name}.bundle --trust verifier.toml");
@@ -174,15 +175,15 @@ fn bundles_of_an_old_log_are_never_a_no() {
         assert_ne!(admitted[0]["ok"], json!(false), "{name}: {object}");
         let warned = object["warnings"].to_string().contains("the current version would not");
         assert_eq!(warned, WARNED.contains(&name.as_str()), "{name}: {object}");
-        // The statement alone, without what shows why it was admitted.
-        fs::write(desk.at().join("one.cose"), bundled(&name)).unwrap();
+        // The statement alone, without the bundle.
+        fs::write(desk.at().join("one.cose"), transparent_statement_of(&name)).unwrap();
         let (exit, object) = desk.capstan("verify one.cose --trust verifier.toml");
         assert!(matches!(exit, Some(0 | 3)), "{name}: {object}");
     }
 }
 
-/// Entries that a bundle shows to be admitted by nothing but version 1. It
-/// does not show the twin, nor certificates that are outside the statement.
+/// Entries that, by their bundle, only version 1 admits. A bundle shows neither
+/// the signature twin nor certificates outside the statement.
 const WARNED: &[&str] = &[
     "rego-forged-iss",
     "condition-forged-iss",
@@ -196,13 +197,13 @@ const WARNED: &[&str] = &[
     "session-squatted",
 ];
 
-/// Whoever reads a logged statement is told the registered claim, whatever
-/// a claim labelled by text says.
+/// Every reader of a logged statement gets the registered claim, not a claim with
+/// the same name as text label.
 #[test]
-fn forged_claims_are_nowhere_taken_for_registered_ones() {
+fn text_claims_never_replace_registered_claims() {
     let desk = Desk::new();
     for (index, name) in [(3, "rego-forged-iss"), (4, "condition-forged-iss")] {
-        fs::write(desk.at().join("one.cose"), bundled(name)).unwrap();
+        fs::write(desk.at().join("one.cose"), transparent_statement_of(name)).unwrap();
         let (_, shown) = desk.capstan("inspect one.cose");
         assert_eq!(shown["issuer"], "https://mallory.example", "{shown}");
         let (_, verified) = desk.capstan("verify one.cose --trust verifier.toml");
@@ -217,13 +218,13 @@ fn forged_claims_are_nowhere_taken_for_registered_ones() {
 }
 
 /// The Transparent Statement in a bundle.
-fn bundled(name: &str) -> Vec<u8> {
+fn transparent_statement_of(name: &str) -> Vec<u8> {
     let bundle = fs::read(Path::new(FIXTURE).join(format!("bundles/{name}.bundle"))).unwrap();
     let bundle = Value::read(&bundle).unwrap();
     bundle.get(1).and_then(Value::bytes).unwrap().to_vec()
 }
 
-/// Status and, of a problem, its code.
+/// Status, and the code of a problem.
 fn register(server: &Server, statement: &[u8]) -> (u16, String) {
     let (status, body) = request(&server.address, "POST /entries", statement).unwrap();
     (status, problem_code(&body).unwrap_or_default())
@@ -235,10 +236,10 @@ fn problem_code(body: &[u8]) -> Option<String> {
     Some(problem.get("urn:capstan:problem")?.get("code")?.text()?.to_owned())
 }
 
-/// What the old program took, offered to a new log with the same name, policy
-/// and trust; and to the old log itself, which has logged it.
+/// Old entries, sent to a new log with the same name, policy and trust, and to the
+/// old log itself.
 #[test]
-fn what_version_1_let_in_is_refused_now_and_still_known_where_it_is_logged() {
+fn version_1_statements_are_rejected_unless_logged() {
     let desk = Desk::new();
     let line = "init --data new --name old.example --policy log/policy.toml";
     assert_eq!(desk.capstan(line).0, Some(0));
@@ -252,20 +253,20 @@ fn what_version_1_let_in_is_refused_now_and_still_known_where_it_is_logged() {
         ("self-certified-spiffe", 400, "name-needs-proof"),
         ("self-certified-log", 400, "name-needs-proof"),
         ("self-certified-empty", 400, "name-needs-proof"),
-        // It has a binding of its own now, which this policy does not list.
+        // It now has its own binding, which this policy does not list.
         ("self-certified-did-key", 400, "policy-refused"),
         ("self-certified", 201, ""),
         ("es256", 201, ""),
         ("es256-twin", 400, "signature-twin"),
     ];
     for (name, status, code) in rows {
-        let statement = bundled(name);
+        let statement = transparent_statement_of(name);
         assert_eq!(register(&new, &statement), (status, code.to_owned()), "{name}");
         assert_eq!(register(&old, &statement), (201, String::new()), "{name}");
     }
     // Two signatures of one statement in one request.
     let key = SigningKey::generate(Algorithm::Es256).unwrap();
-    let one = about(&key, "batch");
+    let one = sealed_text(&key, "batch");
     let (rest, signature) = one.split_at(one.len() - 64);
     let other = [rest, &twin(Algorithm::Es256, signature).unwrap()].concat();
     let kind = "application/cbor-seq";
@@ -281,7 +282,7 @@ fn what_version_1_let_in_is_refused_now_and_still_known_where_it_is_logged() {
     assert_eq!(desk.replay("--data log")["decided"], SIZE + 2, "nothing was logged twice");
 }
 
-/// Puts a policy statement of the log's own, with any version, into a log.
+/// Appends a policy statement of the log itself, with any rules version.
 fn plant_policy(data: &Path, version: &str) {
     let identity = fs::read_to_string(data.join("name")).unwrap();
     let (store, before, mut edge) = Store::open(Backend::open(data).unwrap()).unwrap();
@@ -326,7 +327,7 @@ fn plant_policy(data: &Path, version: &str) {
 }
 
 #[test]
-fn unknown_rules_are_not_guessed() {
+fn unknown_rules_version_is_not_opened() {
     let desk = Desk::new();
     plant_policy(&desk.data(), "3");
     for line in ["serve --data log --listen 127.0.0.1:0", "log --data log"] {

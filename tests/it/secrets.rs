@@ -1,5 +1,5 @@
-//! What a log keeps to itself: no secret in anything it says at its most
-//! talkative, and no file that others can write or, if it is private, read.
+//! No secrets in output, even at the most verbose log level; no file that others
+//! can write or, if it is private, read.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -16,10 +16,10 @@ use capstan::key::{Algorithm, SigningKey};
 
 const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/open.toml");
 const TOKEN: &str = "tok-5cf1b27a9d04";
-/// Offered and refused; somebody's right one, a letter off.
+/// A wrong token, one character off.
 const WRONG: &str = "tok-5cf1b27a9d05";
 
-/// A directory, and the program as it runs where nobody set a umask.
+/// A temporary directory, and the program with umask 0.
 struct Desk(tempfile::TempDir);
 
 impl Desk {
@@ -41,15 +41,15 @@ impl Desk {
         command
     }
 
-    /// Runs a line that works; both streams.
+    /// Runs a command that succeeds; both streams.
     fn run(&self, line: &str) -> String {
         let output = self.command(line).output().unwrap();
-        let said = both(&output);
+        let said = both_streams(&output);
         assert!(output.status.success(), "capstan {line}: {said}");
         said
     }
 
-    /// A log with a token that says all it can; its output is in a file.
+    /// A log with a token at the most verbose level; its output is in a file.
     fn serve(&self, settings: &[(&str, &str)]) -> Running {
         let log = self.path("said");
         let mut command = self.command("serve --listen 127.0.0.1:0 --data data");
@@ -73,7 +73,7 @@ impl Desk {
     }
 }
 
-fn both(output: &Output) -> String {
+fn both_streams(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said)).concat()
 }
 
@@ -93,14 +93,14 @@ impl Running {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// Ends it; everything it said.
+    /// Stops it; all its output.
     fn stop(mut self) -> String {
         self.signal("-TERM");
         assert!(self.child.wait().unwrap().success());
         self.said()
     }
 
-    /// What comes back for a request over HTTP/1.1.
+    /// The response to a request over HTTP/1.1.
     fn ask(&self, line: &str, token: &str, body: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
         let length = body.len();
@@ -114,14 +114,14 @@ impl Running {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// The body that comes back for a registration over HTTP/2.
+    /// The response body of a registration over HTTP/2.
     fn post_over_http2(&self, token: &str, body: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
         let text = |name: &[u8], value: &str| {
             [name, &[u8::try_from(value.len()).unwrap()], value.as_bytes()].concat()
         };
-        // POST and http, then path, authority, type and token by the numbers
-        // their names have in RFC 7541, Appendix A.
+        // POST and http, then path, authority, type and token by their index in
+        // RFC 7541, Appendix A.
         let headers = [
             vec![0x83, 0x86],
             text(&[4], "/entries"),
@@ -174,9 +174,9 @@ fn statement(payload: &[u8]) -> Vec<u8> {
     seal(&draft, &SigningKey::generate(Algorithm::EdDsa).unwrap()).unwrap()
 }
 
-/// A secret as it would look if somebody printed it: as text, in hex, as a
-/// list of numbers, in base64 from each of three places.
-fn spellings(secret: &[u8]) -> Vec<String> {
+/// A secret in every form it could be printed: text, hex, a list of numbers,
+/// base64 at each of three offsets.
+fn encodings(secret: &[u8]) -> Vec<String> {
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let numbers: Vec<String> = secret.iter().map(u8::to_string).collect();
     let mut all = vec![hex.to_uppercase(), hex, numbers.join(", ")];
@@ -190,7 +190,7 @@ fn spellings(secret: &[u8]) -> Vec<String> {
     all
 }
 
-/// The number that makes a key private, found where PKCS #8 has it.
+/// The private scalar of a PKCS #8 key.
 fn scalar(pem: &str) -> Vec<u8> {
     let body: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
     let der = STANDARD.decode(body).unwrap();
@@ -202,26 +202,25 @@ fn scalar(pem: &str) -> Vec<u8> {
     places.next().unwrap().to_vec()
 }
 
-/// Every secret there is: both tokens, and each key by number and by line.
+/// All secrets: both tokens, and each key as scalar and as PEM lines.
 fn secrets(desk: &Desk) -> Vec<String> {
     let mut all: Vec<String> =
-        [TOKEN, WRONG].iter().flat_map(|t| spellings(t.as_bytes())).collect();
+        [TOKEN, WRONG].iter().flat_map(|t| encodings(t.as_bytes())).collect();
     let keys = fs::read_dir(desk.path("data/keys")).unwrap().map(|entry| entry.unwrap().path());
     for path in keys.chain([desk.path("agent.key"), desk.path("tls.key")]) {
         let pem = fs::read_to_string(&path).unwrap();
-        all.extend(spellings(&scalar(&pem)));
+        all.extend(encodings(&scalar(&pem)));
         all.extend(pem.lines().filter(|line| !line.starts_with('-')).map(str::to_owned));
     }
     all
 }
 
-/// The first secret that stands in what was said.
-fn slip(desk: &Desk, said: &str) -> Option<String> {
+/// The first secret found in some output.
+fn leaked_secret(desk: &Desk, said: &str) -> Option<String> {
     secrets(desk).into_iter().find(|secret| said.contains(secret.as_str()))
 }
 
-/// A log, an agent's key and a certificate with its key; what was said
-/// meanwhile.
+/// Creates a log, an agent's key and a certificate with its key; the output.
 fn set_up(desk: &Desk) -> String {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     fs::write(desk.path("tls.pem"), made.cert.pem()).unwrap();
@@ -233,9 +232,9 @@ fn set_up(desk: &Desk) -> String {
 }
 
 #[test]
-fn a_slip_is_noticed_in_every_spelling() {
+fn leak_is_detected_in_every_encoding() {
     let desk = Desk::new();
-    assert_eq!(slip(&desk, &set_up(&desk)), None);
+    assert_eq!(leaked_secret(&desk, &set_up(&desk)), None);
     let pem = fs::read_to_string(desk.path("agent.key")).unwrap();
     let body: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
     let der = STANDARD.decode(&body).unwrap();
@@ -250,12 +249,12 @@ fn a_slip_is_noticed_in_every_spelling() {
         STANDARD.encode(&der[2..]),
     ];
     for said in said {
-        assert!(slip(&desk, &said).is_some(), "{said}");
+        assert!(leaked_secret(&desk, &said).is_some(), "{said}");
     }
 }
 
 #[test]
-fn no_secret_is_in_anything_a_log_says() {
+fn log_output_has_no_secrets() {
     let desk = Desk::new();
     let mut said = set_up(&desk);
     let log = desk.serve(&[]);
@@ -287,13 +286,13 @@ fn no_secret_is_in_anything_a_log_says() {
     }
     let log = log.stop();
     for word in ["TRACE", "registered", &id, "reload failed", "stopped"] {
-        assert!(log.contains(word), "{word} was to be said, or this shows nothing: {log}");
+        assert!(log.contains(word), "{word} must be in the log, or the test proves nothing: {log}");
     }
-    assert_eq!(slip(&desk, &(said + &log)), None);
+    assert_eq!(leaked_secret(&desk, &(said + &log)), None);
 }
 
 #[tokio::test]
-async fn no_secret_is_said_over_tls() {
+async fn tls_log_output_has_no_secrets() {
     let desk = Desk::new();
     let mut said = set_up(&desk);
     let [certificate, key] =
@@ -315,11 +314,11 @@ async fn no_secret_is_said_over_tls() {
     }
     let log = log.stop();
     assert!(log.contains("\"message\":\"registered\""), "{log}");
-    assert_eq!(slip(&desk, &(said + &log)), None);
+    assert_eq!(leaked_secret(&desk, &(said + &log)), None);
 }
 
 #[test]
-fn no_secret_is_said_by_other_verbs() {
+fn command_output_has_no_secrets() {
     let desk = Desk::new();
     set_up(&desk);
     fs::write(desk.path("one.cose"), statement(b"one")).unwrap();
@@ -331,7 +330,7 @@ fn no_secret_is_said_by_other_verbs() {
         ("serve --data nowhere", Some(2)),
         ("register one.cose --url http://127.0.0.1:1", Some(2)),
         ("register --help", Some(0)),
-        // A private key where a public one belongs.
+        // A private key instead of a public one.
         ("verify one.cose --issuer-key agent.key", Some(2)),
     ];
     for (line, exit) in rows {
@@ -343,15 +342,15 @@ fn no_secret_is_said_by_other_verbs() {
             command.env("CAPSTAN_TLS__CERTIFICATE", desk.path("tls.pem"));
         }
         let output = command.output().unwrap();
-        let said = both(&output);
+        let said = both_streams(&output);
         assert_eq!(output.status.code(), exit, "capstan {line}: {said}");
         assert!(!said.is_empty(), "capstan {line}");
-        assert_eq!(slip(&desk, &said), None, "capstan {line}");
+        assert_eq!(leaked_secret(&desk, &said), None, "capstan {line}");
     }
 }
 
-/// All files under a directory with their modes; what a directory of our own
-/// keeps from others is not looked into.
+/// All files under a directory with their modes; private directories are not
+/// entered.
 fn modes(dir: &Path, into: &mut Vec<(PathBuf, u32)>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -364,7 +363,7 @@ fn modes(dir: &Path, into: &mut Vec<(PathBuf, u32)>) {
 }
 
 #[test]
-fn files_have_their_modes_whatever_the_umask() {
+fn file_modes_do_not_depend_on_umask() {
     let desk = Desk::new();
     set_up(&desk);
     let log = desk.serve(&[]);
@@ -387,15 +386,15 @@ fn files_have_their_modes_whatever_the_umask() {
         let fits = match (is_key, is_dir) {
             (true, _) => *mode == 0o600,
             (_, true) => *mode == 0o700,
-            // Behind a directory that nobody else can enter.
+            // Inside a private directory.
             _ if inside => true,
             _ => mode & 0o022 == 0,
         };
         assert!(fits, "{}: {mode:o}", name.display());
         private += usize::from(is_key);
     }
-    // Two service keys and one for checkpoints; of those restored, the two in
-    // use; the agent's.
+    // Two service keys and the checkpoint key; of the restored log the two in use;
+    // the agent's key.
     assert_eq!(private, 6, "{all:?}");
     for name in ["data.guard", "agent.key.pub", "data/keys", "copy", "again"] {
         assert!(all.iter().any(|(path, _)| *path == desk.path(name)), "{name} in {all:?}");

@@ -1,5 +1,5 @@
-//! Keys of a log that change, and clients that trust the old ones: nothing the
-//! log sent is thrown away, a succession is followed, and nothing else is.
+//! Key rotation, and clients that trust the old key: they follow a succession and
+//! nothing else, and never discard what the log sent.
 
 use std::process::Output;
 
@@ -9,7 +9,7 @@ use crate::live::request;
 const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/open.toml");
 const SERVE: &str = "--listen 127.0.0.1:0";
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -17,8 +17,8 @@ fn text(desk: &Desk, name: &str) -> String {
     std::fs::read_to_string(desk.path(name)).unwrap()
 }
 
-/// Fingerprint of the key the log signs with now.
-fn active(desk: &Desk, log: &Running) -> String {
+/// Fingerprint of the current service key.
+fn active_key(desk: &Desk, log: &Running) -> String {
     let fresh = desk.json(0, &format!("trust add {} --trust fresh.toml --yes --json", log.url));
     std::fs::remove_file(desk.path("fresh.toml")).unwrap();
     fresh["keys"][0].as_str().unwrap().to_owned()
@@ -43,38 +43,38 @@ fn rotated(desk: &Desk) -> Running {
 }
 
 #[test]
-fn a_new_key_is_followed_from_the_pinned_one() {
+fn succession_is_followed_from_pinned_key() {
     let desk = Desk::new();
     let log = rotated(&desk);
     let pinned = text(&desk, "trust.toml");
-    let new = active(&desk, &log);
+    let new = active_key(&desk, &log);
     assert!(!keys(&desk, "trust.toml").contains(&new));
     ["one", "two", "three"].iter().for_each(|name| desk.seal(name));
     let line = format!("register one.cose --url {} --trust trust.toml", log.url);
     let output = desk.run(&line);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert!(said(&output).contains(&new) && said(&output).contains("succession"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains(&new) && stderr(&output).contains("succession"));
     let after = keys(&desk, "trust.toml");
     assert_eq!((after.len(), &after[0]), (3, &new), "all three, the newest first");
     assert_eq!(text(&desk, "trust.toml").matches("[[log]]").count(), 1);
-    // Said once: from now on the key is known.
+    // Reported once: the key is known from now on.
     let output = desk.run(&line);
-    assert!(output.status.success() && !said(&output).contains("succession"));
-    // Many at once learn it once.
+    assert!(output.status.success() && !stderr(&output).contains("succession"));
+    // With many statements it is reported once too.
     std::fs::write(desk.path("trust.toml"), &pinned).unwrap();
     let line =
         format!("register one.cose two.cose three.cose --url {} --trust trust.toml", log.url);
     let output = desk.run(&line);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert_eq!(said(&output).matches("publishes a succession").count(), 1);
-    // `trust add` follows as well, and asks nobody.
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output).matches("publishes a succession").count(), 1);
+    // `trust add` follows as well, without a prompt.
     std::fs::write(desk.path("trust.toml"), &pinned).unwrap();
     desk.expect(0, &format!("trust add {} --trust trust.toml", log.url));
     assert_eq!(keys(&desk, "trust.toml"), after);
 }
 
 #[test]
-fn successions_are_followed_without_a_network() {
+fn trust_follow_works_offline() {
     let desk = Desk::new();
     let log = rotated(&desk);
     let address = log.url.strip_prefix("http://").unwrap();
@@ -84,9 +84,9 @@ fn successions_are_followed_without_a_network() {
         assert_eq!(status, 200);
         std::fs::write(desk.path(name), bytes).unwrap();
     }
-    let new = active(&desk, &log);
+    let new = active_key(&desk, &log);
     log.stop();
-    // The second alone leads from a key nobody trusts.
+    // The second alone starts from an untrusted key.
     let rows = [(3, "second"), (3, "second second"), (0, "second first"), (3, "second first")];
     for (exit, files) in rows {
         desk.expect(exit, &format!("trust follow {files} --trust trust.toml"));
@@ -94,25 +94,25 @@ fn successions_are_followed_without_a_network() {
     assert_eq!(keys(&desk, "trust.toml")[0], new);
 }
 
-/// Another log under the same name, as a `dev` that was started again.
+/// Another log under the same name.
 #[test]
-fn a_key_that_follows_from_nothing_is_not_believed() {
+fn new_key_without_succession_is_not_trusted() {
     let desk = Desk::new();
     desk.init();
     desk.expect(0, &format!("init --data other --name log.example --policy {OPEN}"));
     let log = desk.start(&format!("serve --data log {SERVE}"));
-    let old = active(&desk, &log);
+    let old = active_key(&desk, &log);
     desk.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
     let pinned = text(&desk, "trust.toml");
     log.stop();
     let other = desk.start(&format!("serve --data other {SERVE}"));
-    let new = active(&desk, &other);
+    let new = active_key(&desk, &other);
     ["one", "two"].iter().for_each(|name| desk.seal(name));
     let register = format!("register one.cose --url {} --trust trust.toml", other.url);
     let output = desk.run(&register);
-    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     for part in [&old, &new, "one.transparent.cose.unverified", "trust add", "--replace"] {
-        assert!(said(&output).contains(part), "{part} in {}", said(&output));
+        assert!(stderr(&output).contains(part), "{part} in {}", stderr(&output));
     }
     assert!(desk.path("one.transparent.cose.unverified").exists());
     assert!(!desk.path("one.transparent.cose").exists());
@@ -120,15 +120,15 @@ fn a_key_that_follows_from_nothing_is_not_believed() {
     let many = format!("register one.cose two.cose --url {} --trust trust.toml", other.url);
     desk.expect(3, &many);
     assert!(desk.path("two.transparent.cose.unverified").exists());
-    // What was kept is the statement with a receipt of that log.
+    // The saved file is the statement with a receipt of that log.
     let kept = desk.json(0, "inspect one.transparent.cose.unverified --json");
     assert_eq!(kept["receipts"][0]["kid"], new.as_str());
 
     let add = format!("trust add {} --trust trust.toml --yes", other.url);
     let output = desk.run(&add);
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     for part in [&old, &new, "--replace"] {
-        assert!(said(&output).contains(part), "{part} in {}", said(&output));
+        assert!(stderr(&output).contains(part), "{part} in {}", stderr(&output));
     }
     assert_eq!(text(&desk, "trust.toml"), pinned);
     let rows = [
@@ -155,7 +155,7 @@ fn a_key_that_follows_from_nothing_is_not_believed() {
 
 /// A restarted `dev` has a new key and no succession.
 #[test]
-fn a_restarted_dev_is_told_apart() {
+fn restarted_dev_log_has_unknown_key() {
     let desk = Desk::new();
     let dev = desk.start(&format!("dev {SERVE}"));
     desk.expect(0, &format!("trust add {} --trust trust.toml --yes", dev.url));
@@ -167,9 +167,9 @@ fn a_restarted_dev_is_told_apart() {
     assert!(desk.path("one.transparent.cose.unverified").exists());
 }
 
-/// Two entries under one name: the one whose key has signed counts.
+/// Two trust entries for one name: the one whose key signed counts.
 #[test]
-fn audit_takes_the_entry_that_fits() {
+fn audit_uses_the_entry_of_the_signing_key() {
     let desk = Desk::new();
     desk.init();
     desk.expect(0, &format!("init --data other --name log.example --policy {OPEN}"));

@@ -1,10 +1,10 @@
-//! What the compiler does not check about the source itself. Every check is a
-//! function over paths and text, so that each is seen to fail on a bad sample.
+//! Checks of the source that the compiler does not make. Every check is a function
+//! of path and text, so that tests can show it failing.
 
 use std::fs;
 use std::path::Path;
 
-/// Modules in the order a statement travels; each uses only those before it.
+/// Modules in the order a statement passes through them; each uses only earlier ones.
 const ORDER: &[&str] = &[
     "wire",
     "key",
@@ -28,7 +28,7 @@ const ORDER: &[&str] = &[
     "cli",
 ];
 
-/// Words the pure half does not know.
+/// Forbidden in the pure half.
 const IMPURE: &[&str] = &[
     "std::fs",
     "std::net",
@@ -61,7 +61,7 @@ impl Source {
         self.path.ends_with(".rs")
     }
 
-    /// Tests may look anywhere, and so may what is made for them.
+    /// Tests and their fixtures may use any module.
     fn is_test(&self) -> bool {
         let within = |part| self.path.starts_with(part) || self.path.contains(&format!("/{part}"));
         within("tests/") || within("benches/") || within("fuzz/") || {
@@ -76,13 +76,13 @@ impl Source {
         Some(name.strip_suffix(".rs").unwrap_or(name))
     }
 
-    /// The text without comments and without tests at its end.
+    /// The text without comments and inline tests.
     fn code(&self) -> String {
         let body = self.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         body.lines().map(without_comment).collect::<Vec<_>>().join("\n")
     }
 
-    /// What only tests see.
+    /// The test code in this file.
     fn tests(&self) -> &str {
         if self.is_test() {
             return &self.text;
@@ -95,17 +95,17 @@ fn without_comment(line: &str) -> &str {
     if line.trim_start().starts_with("//") { "" } else { line.split(" // ").next().unwrap_or("") }
 }
 
-fn place_of(module: &str) -> Option<usize> {
+fn position(module: &str) -> Option<usize> {
     ORDER.iter().position(|m| *m == module)
 }
 
-/// A module uses `crate::` only to its left.
-fn looks_left(source: &Source) -> Vec<String> {
-    let Some(here) = source.module().filter(|_| !source.is_test()).and_then(place_of) else {
+/// A module uses only modules before it.
+fn uses_only_earlier_modules(source: &Source) -> Vec<String> {
+    let Some(here) = source.module().filter(|_| !source.is_test()).and_then(position) else {
         return Vec::new();
     };
     let used = crate_paths(&source.code());
-    let wrong = used.iter().filter(|m| place_of(m).is_none_or(|there| there > here));
+    let wrong = used.iter().filter(|m| position(m).is_none_or(|there| there > here));
     wrong.map(|m| format!("{}: uses crate::{m}", source.path)).collect()
 }
 
@@ -147,9 +147,9 @@ fn group_members(group: &str) -> Vec<&str> {
     members
 }
 
-/// Every module of the crate has a place in the order.
-fn is_placed(source: &Source) -> Vec<String> {
-    let known = |m: &str| place_of(m).is_some() || ["lib", "main"].contains(&m);
+/// Every module is in `ORDER`.
+fn module_is_in_order(source: &Source) -> Vec<String> {
+    let known = |m: &str| position(m).is_some() || ["lib", "main"].contains(&m);
     let unplaced = source.module().filter(|m| !known(m));
     unplaced
         .map(|m| format!("{}: {m} has no place in the order", source.path))
@@ -157,10 +157,10 @@ fn is_placed(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// Up to `verify` there is no world outside.
+/// Modules up to `verify` do no I/O.
 fn is_pure(source: &Source) -> Vec<String> {
-    let pure = source.module().and_then(place_of) <= place_of("verify");
-    if source.is_test() || source.module().and_then(place_of).is_none() || !pure {
+    let pure = source.module().and_then(position) <= position("verify");
+    if source.is_test() || source.module().and_then(position).is_none() || !pure {
         return Vec::new();
     }
     let code = source.code();
@@ -175,7 +175,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Up to the first line of the same indent that closes it.
+/// Lines up to the closing one of the same indent.
 fn function_length(lines: &[&str]) -> usize {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let own = indent(lines[0]);
@@ -183,9 +183,9 @@ fn function_length(lines: &[&str]) -> usize {
     lines.iter().position(closes).map_or(lines.len(), |at| at + 1)
 }
 
-/// Words that mean "not finished" or "not here". Spelt in two halves, or this
-/// file would find itself.
-fn has_no_leftovers(source: &Source) -> Vec<String> {
+/// No notes about unfinished work, machine paths or skipped tests. The words are
+/// split so that this file passes.
+fn has_no_unfinished_work(source: &Source) -> Vec<String> {
     let words = [("TO", "DO"), ("FIX", "ME"), ("X", "XX")].map(|(a, b)| format!("{a}{b}"));
     let paths = [("/wo", "rk/"), ("/ro", "ot/")].map(|(a, b)| format!("{a}{b}"));
     let skipped = ["#[igno", "re"].concat();
@@ -199,7 +199,7 @@ fn has_no_leftovers(source: &Source) -> Vec<String> {
     found
 }
 
-/// Every dependency says why it is here.
+/// Every dependency has a reason.
 fn has_reasons(manifest: &str) -> Vec<String> {
     let mut in_dependencies = false;
     let mut found = Vec::new();
@@ -288,7 +288,7 @@ fn kebab(name: &str) -> String {
     out
 }
 
-/// Every error code appears, quoted, in some test.
+/// Error codes that appear in no test.
 fn untested_codes(sources: &[Source]) -> Vec<String> {
     let tests: Vec<&str> = sources.iter().filter(|s| s.is_rust()).map(Source::tests).collect();
     let tested = |code: &String| tests.iter().any(|t| t.contains(&format!("\"{code}\"")));
@@ -302,8 +302,7 @@ fn untested_codes(sources: &[Source]) -> Vec<String> {
     missing
 }
 
-/// What a page says was tested can be found: a test, a module of tests, a
-/// fuzz target.
+/// Quoted names on a page that are no test, test module or fuzz target.
 fn unknown_tests(page: &Source, sources: &[Source]) -> Vec<String> {
     let is_name = |word: &&str| {
         word.contains('_') && word.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
@@ -333,7 +332,7 @@ fn read_tree(root: &Path, under: &str, into: &mut Vec<Source>) {
     }
 }
 
-/// Everything we wrote; lock files were written by tools.
+/// All source files, without lock files.
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
@@ -357,14 +356,14 @@ fn sources() -> Vec<Source> {
 }
 
 #[test]
-fn the_source_is_tidy() {
+fn source_is_tidy() {
     let sources = sources();
     assert!(sources.len() > 100, "found only {} files", sources.len());
     let mut findings = Vec::new();
     for source in &sources {
-        findings.extend(has_no_leftovers(source));
+        findings.extend(has_no_unfinished_work(source));
         if source.is_rust() {
-            for check in [looks_left, is_placed, is_pure] {
+            for check in [uses_only_earlier_modules, module_is_in_order, is_pure] {
                 findings.extend(check(source));
             }
         }
@@ -385,28 +384,33 @@ type Check = fn(&Source) -> Vec<String>;
 fn every_check_can_fail() {
     let mark = ["// TO", "DO: later"].concat();
     let cases: &[(Check, &str, &str, usize)] = &[
-        (looks_left, "core/src/key/mod.rs", "use crate::wire::cbor;", 0),
-        (looks_left, "core/src/wire/mod.rs", "use crate::wire::cbor;", 0),
-        (looks_left, "core/src/wire/mod.rs", "use crate::key::KeyId;", 1),
-        (looks_left, "core/src/wire.rs", "use crate::key::KeyId;", 1),
-        (looks_left, "core/src/log/mod.rs", "use crate::{key, receipt::{Head, Proofs}, wire};", 1),
-        (looks_left, "core/src/log/mod.rs", "fn f(x: crate::store::Store) {}", 1),
-        (looks_left, "core/src/log/mod.rs", "/// See `crate::store`.", 0),
-        (looks_left, "core/src/log/mod.rs", "use crate::elsewhere;", 1),
-        (looks_left, "core/src/wire/tests.rs", "use crate::key::KeyId;", 0),
-        (looks_left, "src/http/mod.rs", "use crate::cli;", 1),
-        (is_placed, "src/util.rs", "", 1),
-        (is_placed, "src/lib.rs", "", 0),
+        (uses_only_earlier_modules, "core/src/key/mod.rs", "use crate::wire::cbor;", 0),
+        (uses_only_earlier_modules, "core/src/wire/mod.rs", "use crate::wire::cbor;", 0),
+        (uses_only_earlier_modules, "core/src/wire/mod.rs", "use crate::key::KeyId;", 1),
+        (uses_only_earlier_modules, "core/src/wire.rs", "use crate::key::KeyId;", 1),
+        (
+            uses_only_earlier_modules,
+            "core/src/log/mod.rs",
+            "use crate::{key, receipt::{Head, Proofs}, wire};",
+            1,
+        ),
+        (uses_only_earlier_modules, "core/src/log/mod.rs", "fn f(x: crate::store::Store) {}", 1),
+        (uses_only_earlier_modules, "core/src/log/mod.rs", "/// See `crate::store`.", 0),
+        (uses_only_earlier_modules, "core/src/log/mod.rs", "use crate::elsewhere;", 1),
+        (uses_only_earlier_modules, "core/src/wire/tests.rs", "use crate::key::KeyId;", 0),
+        (uses_only_earlier_modules, "src/http/mod.rs", "use crate::cli;", 1),
+        (module_is_in_order, "src/util.rs", "", 1),
+        (module_is_in_order, "src/lib.rs", "", 0),
         (is_pure, "core/src/log/mod.rs", "use std::fs;", 1),
         (is_pure, "core/src/verify/mod.rs", "let now = std::time::SystemTime::now();", 1),
         (is_pure, "core/src/verify/mod.rs", "// tokio is elsewhere", 0),
         (is_pure, "core/src/verify/mod.rs", "let instantiated = 1;", 0),
         (is_pure, "src/store/mod.rs", "use std::fs;", 0),
         (is_pure, "core/src/log/tests.rs", "use std::fs;", 0),
-        (has_no_leftovers, "README.md", &mark, 1),
-        (has_no_leftovers, "README.md", &["AUTO", "TO", "DOS"].concat(), 0),
-        (has_no_leftovers, "src/a.rs", &["#[igno", "re]"].concat(), 1),
-        (has_no_leftovers, "Dockerfile", &["/ro", "ot/x"].concat(), 1),
+        (has_no_unfinished_work, "README.md", &mark, 1),
+        (has_no_unfinished_work, "README.md", &["AUTO", "TO", "DOS"].concat(), 0),
+        (has_no_unfinished_work, "src/a.rs", &["#[igno", "re]"].concat(), 1),
+        (has_no_unfinished_work, "Dockerfile", &["/ro", "ot/x"].concat(), 1),
     ];
     for (number, (check, path, text, expected)) in cases.iter().enumerate() {
         let found = check(&Source::new(path, text));
@@ -415,7 +419,7 @@ fn every_check_can_fail() {
 }
 
 #[test]
-fn tests_can_be_missing() {
+fn missing_tests_are_found() {
     let tests = || Source::new("core/src/key/tests.rs", "fn at_the_edge() {}");
     let target = || Source::new("fuzz/fuzz_targets/tile_path.rs", "");
     let page = |text: &str| Source::new("docs/fuzzing.md", text);
@@ -428,7 +432,7 @@ fn tests_can_be_missing() {
 }
 
 #[test]
-fn reasons_and_codes_can_be_missing() {
+fn missing_reasons_and_codes_are_found() {
     assert_eq!(has_reasons("[dependencies]\na = \"1\" # why\n# a remark\n"), [""; 0]);
     assert_eq!(has_reasons("[dev-dependencies]\na = \"1\"\nb = \"1\" #\n").len(), 2);
     assert_eq!(has_reasons("[dependencies]\na.workspace = true\n"), [""; 0]);

@@ -52,7 +52,7 @@ fn json(folder: &Path, exit: i32, line: &str) -> Value {
 }
 
 #[test]
-fn a_chain_in_a_file_is_verified_shown_and_compared() {
+fn verify_diff_and_show_files() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, lines: &[String]| {
         std::fs::write(folder.path().join(name), lines.concat()).unwrap();

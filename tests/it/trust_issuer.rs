@@ -1,5 +1,4 @@
-//! `capstan trust issuer`: one command ties a name to a key, on the verifier's
-//! side and on the log's.
+//! `capstan trust issuer` binds a name to a key, for a verifier and for a log.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -25,7 +24,7 @@ impl Desk {
         self.0.path()
     }
 
-    /// The object it prints.
+    /// The printed object.
     fn run(&self, exit: i32, line: &str) -> Value {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
         command.args(line.split_whitespace()).arg("--json").current_dir(self.path());
@@ -45,7 +44,7 @@ impl Desk {
 }
 
 #[test]
-fn a_name_has_one_key_until_somebody_says_otherwise() {
+fn second_key_needs_add_flag() {
     let desk = Desk::new();
     let file = "--trust t.toml";
     let first = desk.run(0, &format!("trust issuer {NAME} one.key.pub {file}"));
@@ -92,9 +91,9 @@ fn a_name_has_one_key_until_somebody_says_otherwise() {
     assert!(issuer["keys"][0]["until"].is_null());
 }
 
-/// A did:key or did:jwk needs no file, and takes no other key.
+/// A did:key or did:jwk accepts no other key.
 #[test]
-fn a_name_that_is_its_key_needs_no_file() {
+fn did_key_needs_no_key_file() {
     let desk = Desk::new();
     let pem = std::fs::read_to_string(desk.path().join("one.key.pub")).unwrap();
     let key = capstan::key::PublicKey::from_pem(&pem).unwrap();
@@ -110,10 +109,10 @@ fn a_name_that_is_its_key_needs_no_file() {
     assert_eq!(said["is_new"], false);
 }
 
-/// A policy that takes pinned keys only lets an agent in after one command on
-/// the log's side; a verifier says yes after one on its own.
+/// A policy for pinned keys admits an agent after one command on the log's side; a
+/// verifier says yes after one on its own.
 #[test]
-fn one_command_on_each_side() {
+fn pinning_admits_on_the_log_and_verifies_for_the_client() {
     let desk = Desk::new();
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/issuers.toml");
     desk.run(0, &format!("init --data log --name log.example --policy {policy}"));

@@ -1,6 +1,5 @@
-//! What others have published: statements, receipts and trees, read and
-//! verified by us. The vectors are not part of this repository; without them
-//! these tests say so and pass.
+//! Published statements, receipts and trees. The vectors are not part of this
+//! repository; without them these tests are skipped.
 
 mod ledger;
 mod trees;
@@ -37,7 +36,7 @@ fn any_log(key: PublicKey) -> TrustedLog {
     TrustedLog { name: ANY_LOG.to_owned(), keys: vec![key], checkpoint: None }
 }
 
-/// Trust in the last certificate that a statement brings along.
+/// Trust in the last certificate of a statement.
 fn anchored_by(statement: &SignedStatement) -> TrustAnchors {
     let Some(der) = statement.header().chain.last() else { return TrustAnchors::default() };
     let body = text::base64(der);
@@ -54,7 +53,7 @@ fn report(bytes: &[u8], trust: &TrustAnchors, statement: Option<&[u8]>) -> Repor
     verify(bytes, &Evidence { statement, ..Evidence::new(trust, NOW) })
 }
 
-fn named<'a>(report: &'a Report, name: &str) -> &'a Check {
+fn check_named<'a>(report: &'a Report, name: &str) -> &'a Check {
     report.checks.iter().find(|c| c.name == name).unwrap_or_else(|| panic!("{report:?}"))
 }
 
@@ -62,7 +61,7 @@ fn is_yes(check: &Check) -> bool {
     check.outcome == Outcome::Yes
 }
 
-/// The vectors of scitt-cose v1, which the working group's examples repeat.
+/// The vectors of scitt-cose v1, which the working group's examples reuse.
 #[test]
 fn scitt_cose_v1() {
     let Some(scitt) = published("scitt") else { return };
@@ -91,7 +90,7 @@ fn scitt_cose_vector(folder: &Path) {
     let trust = trust.with_log(any_log(pem_key(&folder.join("log-key.pub"))));
     let signed = report(&statement, &trust, None);
     let logged = report(&receipt, &trust, Some(&statement));
-    let is_signed = is_yes(named(&signed, "signed"));
+    let is_signed = is_yes(check_named(&signed, "signed"));
     let is_logged = logged.checks.iter().any(|check| check.name == "logged" && is_yes(check));
     assert_eq!(
         Some(is_signed),
@@ -101,29 +100,32 @@ fn scitt_cose_vector(folder: &Path) {
     assert_eq!(Some(is_logged), expected["receipt_valid"].as_bool(), "{name}: {logged:?}");
     let valid = expected["result"].as_str() == Some("VALID");
     assert_eq!(is_signed && is_logged, valid, "{name}");
-    // Cryptographically valid and conformant to RFC 9943 are two verdicts.
-    let conformant = named(&signed, "conformant");
+    // Valid signatures and conformance to RFC 9943 are separate results.
+    let conformant = check_named(&signed, "conformant");
     let missing =
         if name == "valid-ccf-vds2" { "subject-missing" } else { "key-identifier-missing" };
     assert_eq!((conformant.outcome, conformant.code), (Outcome::No, missing), "{name}");
-    // What does not conform is a no, whatever else holds.
-    let signature = named(&signed, "signed").code;
+    // A statement that does not conform is a no.
+    let signature = check_named(&signed, "signed").code;
     let first = if is_signed { missing } else { signature };
     assert_eq!((signed.verdict(), signed.code()), (Outcome::No, first), "{name}");
     let failed = |check: &&Check| check.outcome == Outcome::No && check.name != "conformant";
     let code = logged.checks.iter().find(failed).map_or("ok", |check| check.code);
     match name {
         "fail-tampered-path" => assert_eq!(code, "head-signature"),
-        // Tree 2 is one we know, and this proof is not of its shape.
+        // Tree 2 is supported, but this proof does not have its form.
         "fail-unsupported-vds" => assert_eq!(code, "proof-shape"),
-        "valid-ccf-vds2" => assert!(named(&logged, "logged").detail.contains("CCF ledger")),
-        _ => assert!(named(&logged, "logged").detail.contains("leaf of the digest"), "{logged:?}"),
+        "valid-ccf-vds2" => assert!(check_named(&logged, "logged").detail.contains("CCF ledger")),
+        _ => assert!(
+            check_named(&logged, "logged").detail.contains("leaf of the digest"),
+            "{logged:?}"
+        ),
     }
 }
 
-/// One statement on two logs of different kinds, and one on a log of one leaf.
+/// One statement in two logs of different kinds, and one in a log of one leaf.
 #[test]
-fn one_statement_two_kinds_of_tree() {
+fn one_statement_in_two_kinds_of_tree() {
     let Some(scitt) = published("scitt") else { return };
     let vector = json(&scitt.join("scitt-cose/interop/ccf/shared-vector.json"));
     let hex = |v: &Json| text::from_hex(v.as_str().unwrap()).unwrap();
@@ -134,35 +136,35 @@ fn one_statement_two_kinds_of_tree() {
     let trust = TrustAnchors::default()
         .with_issuer(issuer, &[key(&vector["statement"]["issuer_public_key_pem"])])
         .with_log(any_log(key(&vector["our_receipt"]["ts_public_key_pem"])));
-    assert!(is_yes(named(&report(&single, &trust, None), "signed")));
+    assert!(is_yes(check_named(&report(&single, &trust, None), "signed")));
     let receipt = hex(&vector["our_receipt"]["bytes_hex"]);
     let found = report(&receipt, &trust, Some(&single));
-    assert!(is_yes(named(&found, "logged")), "{found:?}");
-    assert!(named(&found, "logged").detail.contains("#0, tree of 1"), "{found:?}");
+    assert!(is_yes(check_named(&found, "logged")), "{found:?}");
+    assert!(check_named(&found, "logged").detail.contains("#0, tree of 1"), "{found:?}");
 
     let both = &vector["direction_flip"];
     let statement = text::from_base64(both["statement_bytes_base64"].as_str().unwrap()).unwrap();
     let trust = anchored_by(&parse(&statement))
         .with_log(any_log(key(&vector["ccf_receipt"]["ts_public_key_pem"])))
         .with_log(any_log(key(&both["our_receipt"]["ts_public_key_pem"])));
-    // Its certificate lived from the 19th to the 29th of July.
+    // Its certificate was valid from 19 to 29 July.
     let now = UnixSeconds::new(1_784_505_600);
     let signed = verify(&statement, &Evidence::new(&trust, now));
-    assert!(is_yes(named(&signed, "signed")), "{signed:?}");
+    assert!(is_yes(check_named(&signed, "signed")), "{signed:?}");
     for (receipt, said) in [
         (&vector["ccf_receipt"]["receipt_bytes_hex"], "CCF ledger"),
         (&both["our_receipt"]["bytes_hex"], "#151, tree of 152"),
     ] {
         let found = report(&hex(receipt), &trust, Some(&statement));
-        assert!(is_yes(named(&found, "logged")), "{found:?}");
-        assert!(named(&found, "logged").detail.contains(said), "{found:?}");
+        assert!(is_yes(check_named(&found, "logged")), "{found:?}");
+        assert!(check_named(&found, "logged").detail.contains(said), "{found:?}");
         let other = report(&hex(receipt), &trust, Some(&single));
-        assert!(!is_yes(named(&other, "logged")), "a receipt is of one statement");
+        assert!(!is_yes(check_named(&other, "logged")), "a receipt is of one statement");
     }
 }
 
 #[test]
-fn a_statement_of_vcp() {
+fn vcp_statement() {
     let Some(scitt) = published("scitt") else { return };
     let folder = scitt.join("scitt-cose/interop/vcp");
     let statement = read(&folder.join("vcp-statement.cose"));
@@ -171,15 +173,15 @@ fn a_statement_of_vcp() {
     let trust =
         TrustAnchors::default().with_issuer(issuer, &[pem_key(&folder.join("vcp-issuer-pub.pem"))]);
     let found = report(&statement, &trust, None);
-    assert!(is_yes(named(&found, "signed")), "{found:?}");
+    assert!(is_yes(check_named(&found, "signed")), "{found:?}");
     let parsed = parse(&statement);
     let subject = result["scitt_cose_result"]["subject"].as_str();
     assert_eq!(parsed.header().claims.subject.as_deref(), subject);
 }
 
-/// Receipts in label 394 come off and leave the statement as it was.
+/// Removing the receipts in label 394 restores the statement.
 #[test]
-fn transparent_statements_of_a_pull_request() {
+fn receipts_detach_from_transparent_statements() {
     let Some(scitt) = published("scitt") else { return };
     for (name, expected) in [("valid-es256", Outcome::Yes), ("fail-tampered-path", Outcome::No)] {
         let folder = scitt.join("scitt-ccf-ledger/pr424-vds1").join(name);
@@ -190,7 +192,7 @@ fn transparent_statements_of_a_pull_request() {
         assert_eq!(parsed.canonical(), parse(&statement).canonical());
         let trust = TrustAnchors::default().with_log(any_log(pem_key(&folder.join("log-key.pub"))));
         let found = report(&transparent, &trust, None);
-        assert_eq!(named(&found, "logged").outcome, expected, "{name}: {found:?}");
+        assert_eq!(check_named(&found, "logged").outcome, expected, "{name}: {found:?}");
         assert_eq!(found.artefact, "transparent statement");
     }
 }

@@ -1,4 +1,4 @@
-//! The data blocks of the origin's CONFORMANCE.md.
+//! The data blocks of upstream's CONFORMANCE.md.
 
 use capstan::profile::cra::trace::{Event, Form, GENESIS, History, Parting, compare};
 use capstan::profile::cra::{AtlasRecord, CarpRecord};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{bytes, event, id, published, yaml};
 
-/// Behaviour of a runtime that resolves and replays; a log keeps its records.
+/// Cases about a runtime that resolves and replays, not about its records.
 const RUNTIME: [&str; 6] = [
     "policy.order.deny_precedence",
     "policy.rate_limit.enforced",
@@ -19,7 +19,7 @@ const RUNTIME: [&str; 6] = [
 ];
 
 #[test]
-fn every_conformance_case_is_met_or_is_not_for_a_log() {
+fn conformance_cases_pass_or_need_a_runtime() {
     let Some(folder) = published("cra") else { return };
     let text = String::from_utf8(bytes(&folder.join("conformance-inline-cases.yaml"))).unwrap();
     let cases = yaml::documents(&text);
@@ -28,11 +28,11 @@ fn every_conformance_case_is_met_or_is_not_for_a_log() {
         let name = case["test_id"].as_str().unwrap();
         match name.split('.').next().unwrap() {
             _ if RUNTIME.contains(&name) => {}
-            "schema" => schema(name, case, CarpRecord::read(&input(case)).1),
-            "atlas" => schema(name, case, AtlasRecord::read(&input(case)).1),
-            "hash" if name == "hash.compute.single_event" => single(case),
-            "hash" => chain(name, case),
-            "replay" => difference(case),
+            "schema" => check_schema(name, case, CarpRecord::read(&input(case)).1),
+            "atlas" => check_schema(name, case, AtlasRecord::read(&input(case)).1),
+            "hash" if name == "hash.compute.single_event" => check_single(case),
+            "hash" => check_chain(name, case),
+            "replay" => check_difference(case),
             other => panic!("{other}: a case nobody judges"),
         }
     }
@@ -42,7 +42,7 @@ fn input(case: &Value) -> Vec<u8> {
     case["input"].to_string().into_bytes()
 }
 
-fn schema(name: &str, case: &Value, findings: Vec<Finding>) {
+fn check_schema(name: &str, case: &Value, findings: Vec<Finding>) {
     let errors: Vec<&str> = findings
         .iter()
         .filter(|finding| finding.severity == Severity::Error)
@@ -55,14 +55,14 @@ fn schema(name: &str, case: &Value, findings: Vec<Finding>) {
 }
 
 /// Upstream's expected value is a placeholder.
-fn single(case: &Value) {
+fn check_single(case: &Value) {
     let event = event(&Json::read(&input(case)).unwrap());
     let hash = "f5b4945b0bb5f9adc249a7062a5bf1bbcf6f095edbd8fb1503bbc2d5a05d19c5";
     assert_eq!(Form::CraTraceV1.digest(&event).unwrap().to_string(), hash);
 }
 
-/// The events of these cases are sketches: the same links, made real.
-fn chain(name: &str, case: &Value) {
+/// The events of these cases are incomplete; complete ones with the same links.
+fn check_chain(name: &str, case: &Value) {
     let sketches = case["input"].as_array().unwrap();
     let mut lines = String::new();
     let mut before: Option<(&Value, String)> = None;
@@ -72,7 +72,7 @@ fn chain(name: &str, case: &Value) {
             Some((named, hash)) if *named == &sketch["previous_event_hash"] => hash.clone(),
             Some(_) => "f".repeat(64),
         };
-        let mut event = made(u64::try_from(i).unwrap(), "policy.evaluated", &previous);
+        let mut event = event_after(u64::try_from(i).unwrap(), "policy.evaluated", &previous);
         event.sequence = sketch["sequence"].as_u64().unwrap();
         event.payload = Json::read(br#"{"policy_id":"p","result":"allow"}"#).unwrap();
         lines += &event.seal().unwrap();
@@ -91,7 +91,7 @@ fn chain(name: &str, case: &Value) {
     }
 }
 
-fn made(number: u64, kind: &str, previous: &str) -> Event {
+fn event_after(number: u64, kind: &str, previous: &str) -> Event {
     Event {
         line: 0,
         at: String::new(),
@@ -109,12 +109,12 @@ fn made(number: u64, kind: &str, previous: &str) -> Event {
     }
 }
 
-/// The same event but for its duration: the member is named, and the hash
-/// that follows from it. How much that matters, a log does not say.
-fn difference(case: &Value) {
+/// Two events that differ in their duration: the report names that member and
+/// the hash.
+fn check_difference(case: &Value) {
     let read = |name: &str| {
         let sketch = &case[name][0];
-        let mut event = made(0, sketch["event_type"].as_str().unwrap(), GENESIS);
+        let mut event = event_after(0, sketch["event_type"].as_str().unwrap(), GENESIS);
         let mut payload = sketch["payload"].clone();
         payload["execution_id"] = id(7).into();
         event.payload = Json::read(payload.to_string().as_bytes()).unwrap();

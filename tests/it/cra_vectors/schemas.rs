@@ -1,6 +1,5 @@
-//! The origin's four JSON Schemas beside what we ask for: one line for each
-//! way in which they differ, and some in which they do not. The differences
-//! are those of docs/profiles/cra.md.
+//! Comparison with upstream's four JSON Schemas: one row for each difference, and
+//! some without. The differences are listed in docs/profiles/cra.md.
 
 use capstan::profile::cra::trace::Form;
 use capstan::profile::cra::{AtlasRecord, CarpRecord, TraceRecord};
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{bytes, event, published};
 
-/// A document, whether it is sound to us, and whether to the origin.
+/// Name, document, whether it is valid here, whether it is valid upstream.
 type Row = (&'static str, Value, bool, bool);
 
 fn compare(schema: &str, rows: Vec<Row>, sound: impl Fn(&[u8]) -> bool) {
@@ -24,7 +23,7 @@ fn compare(schema: &str, rows: Vec<Row>, sound: impl Fn(&[u8]) -> bool) {
     }
 }
 
-/// A document with one member put in, at a JSON pointer to its parent.
+/// A document with one member set, at a JSON pointer to its parent.
 fn with(document: &Value, parent: &str, name: &str, value: Value) -> Value {
     let mut document = document.clone();
     document.pointer_mut(parent).unwrap()[name] = value;

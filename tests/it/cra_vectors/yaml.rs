@@ -1,9 +1,9 @@
-//! The few forms of YAML that the conformance cases use: mappings, lists,
-//! quoted and plain scalars, `[a, b]`. Anything else fails the test.
+//! The subset of YAML that the conformance cases use: mappings, lists, quoted and
+//! plain scalars, `[a, b]`. Anything else fails the test.
 
 use serde_json::{Map, Value};
 
-/// One value for each document.
+/// One value per document.
 pub(super) fn documents(text: &str) -> Vec<Value> {
     let parts = text.split("\n---\n").filter(|part| part.contains("test_id"));
     parts
@@ -17,7 +17,7 @@ pub(super) fn documents(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Its indent and its text, without comments.
+/// Indent and text of a line, without comments.
 fn line(line: &str) -> Option<(usize, &str)> {
     let bare = line.trim_start();
     let text = bare.split("  #").next().unwrap_or_default().trim_end();

@@ -1,5 +1,5 @@
-//! Causal records: predecessors, names used twice, lineage, what never
-//! happened; and the nonces of plan certificates.
+//! Causal records: predecessors, equivocation, lineage, counterfactuals; and the
+//! nonces of plan certificates.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{AGENT, KEEP, OTHER, STRICT, World, causal, certificate, codes, id_of, indices, name};
 
 #[test]
-fn a_cause_is_logged_before_its_effect() {
+fn unknown_predecessor_is_refused() {
     let world = World::new(STRICT);
     let effect = world.causal(&name(2), &[&name(1)]);
     let why = world.refused(&effect);
@@ -21,7 +21,7 @@ fn a_cause_is_logged_before_its_effect() {
 }
 
 #[test]
-fn a_record_is_not_its_own_cause() {
+fn self_reference_is_flagged_and_not_followed() {
     let own = name(7);
     let mut record: Value = serde_json::from_slice(&causal(&own, &[], json!({}))).unwrap();
     record["predecessors"] = json!([own]);
@@ -39,7 +39,7 @@ fn a_record_is_not_its_own_cause() {
 }
 
 #[test]
-fn one_name_over_two_contents_is_equivocation() {
+fn one_id_with_two_contents_is_equivocation() {
     let said = |inner: &str| causal(&name(1), &[], json!({ "inner": inner }));
     let strict = World::new(STRICT);
     let sealed =
@@ -57,7 +57,7 @@ fn one_name_over_two_contents_is_equivocation() {
     assert_eq!(indices(&story["chain"]), [3, 4], "both are kept");
     assert_eq!(codes(&story["findings"]), ["record_id_equivocation"]);
     assert_eq!(story["findings"][0]["index"], 4, "{story}");
-    let text = lenient.ask(&format!("story {}", name(1)));
+    let text = lenient.run_with_url(&format!("story {}", name(1)));
     assert!(text.contains("(record_id_equivocation)"), "{text}");
     let prov = lenient.get(&format!("/api/v1/lineages/{}/prov", name(1)));
     let payload = &prov["entity"][format!("payload:{}", name(1))];
@@ -78,7 +78,7 @@ fn diamond(world: &World) -> [String; 4] {
 }
 
 #[test]
-fn lineage_is_told_over_http_and_on_the_command_line() {
+fn lineage_over_http_and_command_line() {
     let world = World::new(STRICT);
     let [a, b, c, d] = diamond(&world);
     let found = world.get(&format!("/api/v1/lineages/{d}"));
@@ -97,9 +97,9 @@ fn lineage_is_told_over_http_and_on_the_command_line() {
         let found = world.get(&format!("/api/v1/lineages/{one}/to/{other}"));
         assert_eq!(found["order"], order, "{found}");
     }
-    let text = world.ask(&format!("lineage {d}"));
+    let text = world.run_with_url(&format!("lineage {d}"));
     assert!(text.contains(&format!("{d} has 3 ancestors")), "{text}");
-    let text = world.ask(&format!("lineage {b} --to {c}"));
+    let text = world.run_with_url(&format!("lineage {b} --to {c}"));
     assert!(text.contains("concurrent"), "{text}");
     for path in ["", "/prov"] {
         assert_eq!(world.status(&format!("/api/v1/lineages/{}{path}", name(77))), 404);
@@ -110,9 +110,9 @@ fn lineage_is_told_over_http_and_on_the_command_line() {
     assert_eq!(story["forks"], json!([{ "index": 3, "children": [4, 5] }]));
 }
 
-/// Each effect against each of its causes, by overlap as in `pacr compare`.
+/// Each effect against each of its causes, as in `pacr compare`.
 #[test]
-fn effects_are_compared_with_their_causes_by_overlap() {
+fn effects_are_compared_with_causes_by_overlap() {
     let world = World::new(KEEP);
     let taking = |id: u32, causes: &[u32], time: Value| {
         let causes: Vec<String> = causes.iter().copied().map(name).collect();
@@ -124,7 +124,7 @@ fn effects_are_compared_with_their_causes_by_overlap() {
     taking(1, &[], json!([2, 1, 3]));
     taking(2, &[1], json!([4, 3, 5]));
     taking(3, &[1, 2], json!([0.5, 0.25, 0.75]));
-    // One name with two contents, and a name that is not logged.
+    // An id with two contents, and an id that is not logged.
     taking(4, &[], json!(1));
     taking(4, &[], json!(2));
     taking(5, &[3, 4, 77], json!([9, 8, 10]));
@@ -159,16 +159,16 @@ fn effects_are_compared_with_their_causes_by_overlap() {
     }
     let found = world.get(&format!("/api/v1/lineages/{}/to/{}", name(5), name(4)));
     assert_eq!(found["estimates"], Value::Null, "two contents: {found}");
-    let text = world.ask(&format!("lineage {}", name(3)));
+    let text = world.run_with_url(&format!("lineage {}", name(3)));
     let line = format!("{} is below {} in time", name(3), name(1));
     assert!(text.contains(&line), "{text}");
     assert!(!text.contains(&format!("{} is", name(2))), "overlaps are no news: {text}");
-    let text = world.ask(&format!("lineage {} --to {}", name(1), name(3)));
+    let text = world.run_with_url(&format!("lineage {} --to {}", name(1), name(3)));
     assert!(text.contains(&format!("{} is above {} in time", name(1), name(3))), "{text}");
 }
 
 #[test]
-fn a_lineage_that_leads_out_of_the_log_says_so() {
+fn lineage_names_missing_predecessors() {
     let world = World::new(KEEP);
     world.admit(&world.causal(&name(2), &[&name(1)]));
     world.admit(&world.causal(&name(3), &[]));
@@ -184,7 +184,7 @@ fn a_lineage_that_leads_out_of_the_log_says_so() {
 }
 
 #[test]
-fn what_was_imagined_is_never_shown_as_observed() {
+fn counterfactual_is_marked_everywhere() {
     let world = World::new(STRICT);
     let [a, _, c, d] = diamond(&world);
     let found = world.get(&format!("/api/v1/statements?record_id={c}"));
@@ -199,7 +199,7 @@ fn what_was_imagined_is_never_shown_as_observed() {
     let mark = "COUNTERFACTUAL";
     let index = imagined["index"].as_u64().unwrap();
     for line in ["log".to_owned(), format!("find {c}"), format!("story {d}")] {
-        let text = world.ask(&line);
+        let text = world.run_with_url(&line);
         let (marked, plain): (Vec<&str>, Vec<&str>) =
             text.lines().filter(|line| line.contains('#')).partition(|line| line.contains(mark));
         let [marked] = marked.as_slice() else { panic!("{text}") };
@@ -221,7 +221,7 @@ fn what_was_imagined_is_never_shown_as_observed() {
     assert!(text.contains("counterfactual") && text.contains("happened"), "{text}");
     for prov in [
         world.get(&format!("/api/v1/lineages/{d}/prov")),
-        serde_json::from_str(&world.ask(&format!("lineage {d} --prov"))).unwrap(),
+        serde_json::from_str(&world.run_with_url(&format!("lineage {d} --prov"))).unwrap(),
     ] {
         assert_eq!(prov["activity"].as_object().map(serde_json::Map::len), Some(4), "{prov}");
         assert_eq!(prov["wasInformedBy"].as_object().map(serde_json::Map::len), Some(4));
@@ -232,7 +232,7 @@ fn what_was_imagined_is_never_shown_as_observed() {
 }
 
 #[test]
-fn a_nonce_is_used_once_by_each_issuer() {
+fn nonce_is_used_once_per_issuer() {
     let world = World::new(STRICT);
     let sealed = |issuer: &str, nonce: &str, id: &str| {
         let mut plan = certificate(issuer, nonce);

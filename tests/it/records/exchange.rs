@@ -1,6 +1,6 @@
-//! Exchanges of request, resolution and response: what contradicts them is
-//! named in the story, refused by a policy that says so, and comes out the
-//! same however it is asked. What a stranger logs changes none of it.
+//! CARP exchanges of request, resolution and response. Conflicts are named in the
+//! story, refused by a policy that asks for it, and the same from index and scan.
+//! Documents of another issuer change none of it.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use super::facts::compare;
 use super::samples::Carp;
 use super::{AGENT, KEEP, OTHER, World, codes, id_of};
 
-/// Keeps only what nothing of the same issuer speaks against.
+/// Admits only documents without conflicts.
 const SOUND: &str = r#"
 name = "sound"
 [[allow]]
@@ -40,14 +40,14 @@ const fn response(execution: u32, request: u32, resolution: u32, status: &'stati
     Carp::Response { execution, request, resolution, status }
 }
 
-/// What is logged, by whom, and what speaks against it.
+/// Issuer, document and its conflicts.
 const LOGGED: &[(&str, Carp, &[&str])] = &[
     (AGENT, Carp::Resolve { request: 1, session: 0x5e }, &[]),
     (AGENT, resolution(0xa, "deny", 1), &[]),
     (AGENT, execute(2, 0xa, "t.look", 5), &["denied", "expired"]),
     (AGENT, response(0xe1, 2, 0xa, "success"), &["denied", "expired"]),
     (AGENT, response(0xe2, 2, 0xa, "denied"), &[]),
-    // Allowed, in time.
+    // Allowed and in time.
     (AGENT, resolution(0xb, "partial", 300), &[]),
     (AGENT, execute(3, 0xb, "t.look", 5), &[]),
     (AGENT, response(0xe3, 3, 0xb, "success"), &[]),
@@ -57,7 +57,7 @@ const LOGGED: &[(&str, Carp, &[&str])] = &[
     (AGENT, Carp::Resolve { request: 3, session: 0x5f }, &[]),
     (AGENT, execute(6, 0xc, "t.look", 5), &["no-resolution"]),
     (AGENT, response(0xe4, 77, 0xb, "success"), &["no-request"]),
-    // A stranger denies what was allowed, uses up an id, and answers.
+    // Another issuer denies what was allowed, reuses an id, and responds.
     (OTHER, resolution(0xb, "deny", 1), &[]),
     (
         OTHER,
@@ -70,8 +70,7 @@ const LOGGED: &[(&str, Carp, &[&str])] = &[
     (AGENT, execute(8, 0xd, "t.look", 7), &["other-issuer"]),
 ];
 
-/// What the bundle says about the decision. Whether all of it is a yes is
-/// another question.
+/// The code of the `admitted` check of a bundle.
 fn admitted_by_bundle(world: &World) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
     command.args(["verify", "it.bundle", "--trust", "trust.toml", "--log-key", "log.pem"]);
@@ -83,7 +82,7 @@ fn admitted_by_bundle(world: &World) -> String {
 }
 
 #[test]
-fn conflicts_are_the_same_however_they_are_found() {
+fn conflicts_agree_between_index_and_scan() {
     let world = World::new(KEEP);
     for (issuer, document, _) in LOGGED {
         world.admit(&seal(&world, issuer, document));
@@ -92,7 +91,7 @@ fn conflicts_are_the_same_however_they_are_found() {
         seal(&world, AGENT, &execute(9, 0xa, "t.look", 1)),
         seal(&world, AGENT, &response(0xe6, 7, 0xb, "success")),
     ];
-    let data = world.rest();
+    let data = world.stop();
     let (walked, asked) = compare(&data, &new);
     let names = |conflicts: Conflicts| conflicts.iter().map(Conflict::name).collect();
     let found: Vec<Vec<&str>> = walked.iter().skip(3).map(|f| names(f.conflicts)).collect();
@@ -106,10 +105,9 @@ fn conflicts_are_the_same_however_they_are_found() {
     assert_eq!(compare(&data, &new), (walked, asked), "the index made again says the same");
 }
 
-/// Only what is sound gets in; and each decision can be made again, from the
-/// log and from a bundle.
+/// Each decision can be repeated from the log and from a bundle.
 #[test]
-fn a_policy_refuses_each_conflict() {
+fn policy_refuses_each_conflict() {
     let world = World::new(SOUND);
     let mut admitted = Vec::new();
     for (issuer, document, conflicts) in LOGGED {
@@ -123,7 +121,7 @@ fn a_policy_refuses_each_conflict() {
             admitted.push(id_of(&statement));
             continue;
         }
-        // What was refused is not there for what comes later.
+        // A refused document does not exist for later ones.
         let (status, body) = world.post(&statement);
         let text = String::from_utf8_lossy(&body);
         let is_named = conflicts.iter().any(|conflict| text.contains(conflict));
@@ -131,18 +129,18 @@ fn a_policy_refuses_each_conflict() {
         assert!(status == 400 && (is_named || is_later), "{conflicts:?}: {status} {text}");
     }
     for id in &admitted {
-        world.ask(&format!("bundle {id} --output it.bundle"));
+        world.run_with_url(&format!("bundle {id} --output it.bundle"));
         assert_eq!(admitted_by_bundle(&world), "ok");
     }
-    let data = world.rest();
+    let data = world.stop();
     let replayed = service::replay(&data, ReplayOptions::default(), &mut |_, _| {}).unwrap();
     let size = 3 + u64::try_from(admitted.len()).unwrap();
     assert_eq!((replayed.decided, replayed.differs), (size, Vec::new()));
 }
 
-/// A denial that had ended, an execution against it and a success.
+/// An expired denial, an execution against it and a successful response.
 #[test]
-fn a_story_names_what_contradicts_it() {
+fn story_names_each_conflict() {
     let world = World::new(KEEP);
     for (issuer, document, _) in LOGGED.iter().take(4) {
         world.admit(&seal(&world, issuer, document));
@@ -153,7 +151,7 @@ fn a_story_names_what_contradicts_it() {
         found.retain(|code| *code != "carp_clock_skew");
         assert_eq!(found, ["carp_denied", "carp_expired", "carp_executed_against"], "{story}");
     }
-    let text = world.ask(&format!("story {}", Carp::id(2)));
+    let text = world.run_with_url(&format!("story {}", Carp::id(2)));
     assert!(text.starts_with("closed, 3 errors below  "), "{text}");
     assert!(
         text.contains("error     #5: resolution #4, denies \"t.look\" (carp_denied)"),
@@ -163,9 +161,9 @@ fn a_story_names_what_contradicts_it() {
     assert!(text.contains("warning   #5: its clock is "), "{text}");
 }
 
-/// How far a clock may be off is asked of what comes in, and of nothing else.
+/// Clock skew is checked at registration and nowhere else.
 #[test]
-fn a_request_whose_clock_is_off_is_refused_live() {
+fn clock_skew_is_refused_at_registration_only() {
     let policy = |seconds: u64| format!("{SOUND}\n[clock]\nskew_seconds = {seconds}\n");
     let world = World::new(&policy(300));
     let request = seal(&world, AGENT, &Carp::Resolve { request: 1, session: 2 });

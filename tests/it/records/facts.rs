@@ -1,6 +1,5 @@
-//! What the log says about each statement: the same from the index, from a
-//! walk, and from an index that was made again; and so every decision can be
-//! made again.
+//! The facts about each statement are the same from the index, from a scan and
+//! from a rebuilt index, so every decision can be replayed.
 
 use std::path::Path;
 
@@ -26,7 +25,7 @@ fn read(bytes: &[u8]) -> (String, Read, StatementId) {
     (statement.header().claims.issuer.clone().unwrap(), read, StatementId::of(&statement))
 }
 
-/// Statements of every kind, the odd ones among them.
+/// Statements of every kind, including irregular ones.
 fn history(world: &World) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> =
         one_of_each().iter().map(|(_, kind, payload)| world.seal(AGENT, (kind, payload))).collect();
@@ -51,8 +50,8 @@ fn history(world: &World) -> Vec<Vec<u8>> {
     all
 }
 
-/// Statements that were never logged, each resting on some that were.
-fn strangers(world: &World) -> Vec<Vec<u8>> {
+/// Statements that are not logged but refer to logged ones.
+fn unlogged_statements(world: &World) -> Vec<Vec<u8>> {
     let (_, head) = events(SESSION, (0, 1), GENESIS, "p");
     let (_, head) = events(SESSION, (1, 3), &head, "p");
     let other_session = "01939c6e-0000-7000-8000-0000000000ff";
@@ -72,8 +71,8 @@ fn strangers(world: &World) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Compares index and walk over the whole log, and about `new` ones, by every
-/// version of the rules; what the walk says by the last.
+/// Compares index and scan for the whole log and for `new` statements, under
+/// every version of the rules; the facts of the scan under the last.
 pub(super) fn compare(data: &Path, new: &[Vec<u8>]) -> (Vec<Facts>, Vec<Facts>) {
     compare_by(data, new, RulesVersion::V1);
     compare_by(data, new, RulesVersion::V2)
@@ -111,16 +110,17 @@ fn check_replay(data: &Path, size: u64) {
 }
 
 #[test]
-fn facts_are_the_same_however_they_are_found() {
+fn facts_agree_between_index_and_scan() {
     let world = World::new(KEEP);
     let logged = history(&world);
     logged.iter().for_each(|statement| drop(world.admit(statement)));
-    let asked = world.act(&action("pay-1", "hitl_dispatched", None));
+    let asked = world.register_action(&action("pay-1", "hitl_dispatched", None));
     let closing = action("pay-1", "resolved", None);
-    world.act(&capstan::profile::capsule::Action { supersedes: Some(asked), ..closing });
+    world
+        .register_action(&capstan::profile::capsule::Action { supersedes: Some(asked), ..closing });
     let size = 3 + u64::try_from(logged.len()).unwrap() + 2;
-    let new = strangers(&world);
-    let data = world.rest();
+    let new = unlogged_statements(&world);
+    let data = world.stop();
 
     let (walked, asked) = compare(&data, &new);
     assert_eq!(walked.len(), usize::try_from(size).unwrap());
@@ -147,21 +147,21 @@ fn facts_are_the_same_however_they_are_found() {
     check_replay(&data, size);
 }
 
-/// The same under a policy whose every decision rests on the log.
+/// The same under a policy whose decisions depend on earlier entries.
 #[test]
-fn strict_decisions_can_be_made_again() {
+fn strict_decisions_replay() {
     let world = World::new(STRICT);
     let logged = history(&world);
     let admitted = logged.iter().filter(|statement| world.post(statement).0 == 201).count();
     assert!(admitted > 9 && admitted < logged.len(), "{admitted} of {}", logged.len());
-    let data = world.rest();
+    let data = world.stop();
     check_replay(&data, 3 + u64::try_from(admitted).unwrap());
     world.run(0, "replay --data data");
 }
 
-/// Two that exclude each other, sent at once: one is logged, whichever.
+/// Of two conflicting statements sent at once, exactly one is logged.
 #[test]
-fn a_race_has_one_winner() {
+fn concurrent_conflicts_admit_one() {
     let world = World::new(STRICT);
     let pair = |n: u32| -> Vec<[Vec<u8>; 2]> {
         let session = format!("01939c6e-0000-7000-8000-0000000002{n:02x}");
@@ -188,6 +188,6 @@ fn a_race_has_one_winner() {
     for statuses in &admitted {
         assert!(matches!(statuses, [201, 400] | [400, 201]), "{admitted:?}");
     }
-    let data = world.rest();
+    let data = world.stop();
     check_replay(&data, 3 + u64::try_from(pairs.len()).unwrap());
 }

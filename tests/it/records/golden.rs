@@ -118,18 +118,18 @@ fn filled() -> World {
         action.effect.as_mut().unwrap().external_ref = Some("po-7".to_owned());
         action
     };
-    world.act(&pay(confirmed));
-    world.act(&action("pay-2", "deferred", None));
-    let asked = world.act(&action("pay-3", "hitl_dispatched", None));
+    world.register_action(&pay(confirmed));
+    world.register_action(&action("pay-2", "deferred", None));
+    let asked = world.register_action(&action("pay-3", "hitl_dispatched", None));
     let closing = |operator: &str| Action {
         operator: operator.to_owned(),
         supersedes: Some(asked.clone()),
         ..action("pay-3", "resolved", None)
     };
-    world.act(&closing("evil"));
-    world.act(&closing("acme"));
+    world.register_action(&closing("evil"));
+    world.register_action(&closing("acme"));
     let reverted = EffectState::Reverted { request: None, response: Some(response), by };
-    world.act(&Action { action_id: "undo-1".to_owned(), ..pay(reverted) });
+    world.register_action(&Action { action_id: "undo-1".to_owned(), ..pay(reverted) });
     let claims = [
         ("capsule_statement_type", "outcome".to_owned()),
         ("capsule_decision_id", "pay-1".to_owned()),
@@ -196,7 +196,7 @@ fn json_and_text_of_every_read_are_as_recorded() {
     ];
     for line in lines {
         for flag in ["", " --json"] {
-            let text = world.ask(&format!("{line}{flag}"));
+            let text = world.run_with_url(&format!("{line}{flag}"));
             let text = match flag {
                 "" => normalizer.text(&without_sentences(&text)),
                 _ => normalizer.json(&text),

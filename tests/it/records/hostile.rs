@@ -1,5 +1,5 @@
-//! Payloads nobody means well with, under every content type: findings or a
-//! 400, each limit with a code of its own, never a 5xx.
+//! Hostile payloads under every content type: findings or a 400, each limit with
+//! its own code, never a 5xx.
 
 use capstan::profile::cra::{atlas, carp, trace};
 use capstan::profile::{pacr, pca};
@@ -22,7 +22,7 @@ fn with(mut value: Value, member: &str, new: Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// Content type, payload, and the code of the finding it is kept with.
+/// Content type, payload, and the expected finding.
 fn payloads() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let cbor = pacr::CBOR_CONTENT_TYPE;
     let many = [b"\x99\xa0\x00".as_slice(), &[0; 0xa000]].concat();
@@ -66,7 +66,7 @@ fn payloads() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 }
 
 #[test]
-fn what_is_hostile_is_refused_or_kept_with_its_findings() {
+fn hostile_payloads_are_refused_or_kept_with_findings() {
     let (strict, lenient) = (World::new(STRICT), World::new(KEEP));
     for (kind, payload, code) in payloads() {
         let start = String::from_utf8_lossy(&payload[..payload.len().min(20)]).into_owned();
@@ -87,13 +87,13 @@ fn what_is_hostile_is_refused_or_kept_with_its_findings() {
     let size = payloads().len();
     let page = lenient.get("/api/v1/statements?limit=200");
     assert_eq!(page["statements"].as_array().map(Vec::len), Some(size + 3));
-    lenient.rest();
+    lenient.stop();
     lenient.run(0, "replay --data data");
 }
 
-/// No policy takes a causal record beyond what the reader reads.
+/// No policy admits a causal record beyond the limits of the parser.
 #[test]
-fn causal_records_beyond_reason_are_refused_by_every_policy() {
+fn oversized_causal_records_are_rejected_under_every_policy() {
     let ids: Vec<String> = (1..=1025).map(name).collect();
     let mut wide = tuple(&name(0), &[], json!({}));
     wide.predecessors = ids.iter().map(|id| pacr::CausalId::from_hex(id).unwrap()).collect();
@@ -110,9 +110,8 @@ fn causal_records_beyond_reason_are_refused_by_every_policy() {
     }
 }
 
-/// Questions nobody means well with either.
 #[test]
-fn names_nobody_writes_are_answered() {
+fn malformed_names_get_4xx() {
     let world = World::new(KEEP);
     let long = "A".repeat(6_000);
     for name in ["..", "%00", "0", &long, "%ff"] {

@@ -1,4 +1,4 @@
-//! Sound records of every kind, and sessions of events.
+//! Valid records of every kind, and sessions of events.
 
 use capstan::profile::cra::trace::{Event, GENESIS};
 use capstan::profile::cra::{atlas, carp, trace};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{AGENT, SESSION};
 
-/// The name of a causal record.
+/// The id of a causal record.
 pub(super) fn name(n: u32) -> String {
     format!("0190A1B2C3D4E5F60718293A{n:08X}")
 }
@@ -26,13 +26,13 @@ pub(super) fn tuple(id: &str, predecessors: &[&str], with: Value) -> pacr::SixTu
     pacr::describe(description.to_string().as_bytes()).unwrap().0
 }
 
-/// A sound causal record in JSON.
+/// A valid causal record in JSON.
 pub(super) fn causal(id: &str, predecessors: &[&str], with: Value) -> Vec<u8> {
     tuple(id, predecessors, with).encode(Encoding::Json)
 }
 
-/// Lines of a session's events, and the hash of the last. Histories with
-/// different `story` part at once.
+/// Lines of a session's events, and the hash of the last. Different values of
+/// `story` give different histories.
 pub(super) fn events(
     session: &str,
     (first, count): (u64, u64),
@@ -65,7 +65,7 @@ pub(super) fn events(
     (text, head)
 }
 
-/// Batches of two events that follow one another from the first event on.
+/// Consecutive batches of two events, from the start of the session.
 pub(super) fn batches(session: &str, count: u64) -> Vec<String> {
     let mut head = GENESIS.to_owned();
     let next = |n| {
@@ -88,7 +88,7 @@ pub(super) fn certificate(planner: &str, nonce: &str) -> Value {
     })
 }
 
-/// One document of an exchange, every id of it by its last digits.
+/// One document of an exchange; ids are given by their last digits.
 pub(super) enum Carp {
     Resolve { request: u32, session: u32 },
     Execute { request: u32, session: u32, resolution: u32, action: &'static str, at: u32 },

@@ -1,5 +1,4 @@
-//! TRACE sessions across statements: whole, with a hole, out of order, and
-//! with a second history.
+//! TRACE sessions across statements: complete, with a gap, out of order, forked.
 
 use super::{AGENT, GENESIS, KEEP, OTHER, SESSION, STRICT, World, batches, codes, events, id_of};
 
@@ -13,7 +12,7 @@ fn session(n: u32) -> String {
 }
 
 #[test]
-fn fifty_batches_are_proven_gap_free() {
+fn fifty_batches_are_gap_free() {
     let world = World::new(STRICT);
     let all = sealed(&world, &batches(SESSION, 50));
     for statement in &all[..10] {
@@ -21,7 +20,7 @@ fn fifty_batches_are_proven_gap_free() {
     }
     let answers = world.post_all(&all[10..]);
     assert!(answers.iter().all(|(status, _)| *status == 201), "{answers:?}");
-    // What is logged already takes nothing from it when it is signed again.
+    // Signing a logged batch again does not change the session.
     let again = batches(SESSION, 50).pop().unwrap();
     let again = world.seal_about(AGENT, "urn:example:again", &again);
     for name in [SESSION.to_owned(), id_of(&all[30]).to_string()] {
@@ -33,7 +32,7 @@ fn fifty_batches_are_proven_gap_free() {
         assert_eq!(told["statements"].as_array().map(Vec::len), Some(50));
         assert_eq!(story["is_cut"], false);
     }
-    let text = world.ask(&format!("story {SESSION}"));
+    let text = world.run_with_url(&format!("story {SESSION}"));
     assert!(text.contains("50 statements, up to event 99, gap-free"), "{text}");
     world.admit(&again);
     let story = world.get(&format!("/api/v1/stories/{SESSION}"));
@@ -44,7 +43,7 @@ fn fifty_batches_are_proven_gap_free() {
 }
 
 #[test]
-fn a_strict_policy_names_what_does_not_follow() {
+fn strict_policy_refuses_broken_sessions() {
     let world = World::new(STRICT);
     let refused = |lines: &str, how: &str| {
         let why = world.refused(&world.batch(lines));
@@ -78,16 +77,16 @@ fn a_strict_policy_names_what_does_not_follow() {
     }
 }
 
-/// Whoever comes first under a session's name has begun a session of his own.
+/// Another issuer that uses the session id first has a separate session.
 #[test]
-fn a_stranger_cannot_squat_a_session() {
+fn sessions_are_scoped_to_their_issuer() {
     let world = World::new(STRICT);
     let lines = batches(&session(1), 3);
     let (squatted, end) = events(&session(1), (0, 2), GENESIS, "not the agent's");
     let stranger = |lines: &str| world.seal_about(OTHER, "urn:example:stranger", lines);
     world.admit(&stranger(&squatted));
     world.admit(&world.batch(&lines[0]));
-    // Nor in between: what does not follow his own events follows nothing.
+    // The same for later events: they continue only their issuer's session.
     assert!(world.refused(&stranger(&lines[1])).contains("session is fork, "));
     world.admit(&world.batch(&lines[1]));
     world.admit(&stranger(&events(&session(1), (2, 2), &end, "not the agent's").0));
@@ -101,34 +100,34 @@ fn a_stranger_cannot_squat_a_session() {
     let (five, three, whole) = (5.into(), 3.into(), true.into());
     assert_eq!(told, [(&agent, &five, &whole), (&other, &three, &whole)]);
     assert_eq!(codes(&story["findings"]), [""; 0]);
-    // From one statement the story leads to the sessions of its issuer alone.
+    // The story of a statement has only the sessions of its issuer.
     let own = world.get(&format!("/api/v1/stories/{}", id_of(&third)));
     assert_eq!(own["chain"].as_array().map(Vec::len), Some(3));
-    let text = world.ask(&format!("story {}", session(1)));
+    let text = world.run_with_url(&format!("story {}", session(1)));
     assert!(text.contains(&format!("{} of {OTHER}: 2 statements", session(1))), "{text}");
 
-    // The bundle has the batch it goes on from, and decides the same.
+    // The bundle has the previous batch and gives the same decision.
     let head = format!("GET /api/v1/bundles/{}", id_of(&third));
     let (status, bundle) = crate::live::request(&world.server.address, &head, b"").unwrap();
     assert_eq!(status, 200);
-    let report = super::kinds::judged(&bundle, &world.trust);
+    let report = super::kinds::report_on(&bundle, &world.trust);
     let admitted = report.checks.iter().find(|check| check.name == "admitted").unwrap();
     assert_eq!(admitted.code, "ok", "{report:?}");
-    let data = world.rest();
+    let data = world.stop();
     world.run(0, "replay --data data");
     assert!(capstan::service::fsck(&data, None, &mut |_, _| {}).unwrap().findings.is_empty());
 }
 
-/// In one request each is decided after those before it, and one that is
-/// refused leaves the session where it was.
+/// Each statement is decided after those before it, and a refused one does not
+/// change the session.
 #[test]
-fn a_request_is_decided_in_its_order() {
+fn batch_request_is_decided_in_order() {
     let world = World::new(STRICT);
     let lines = batches(&session(1), 3);
     let (forked, _) = events(&session(1), (0, 2), GENESIS, "another");
     let sent = [&lines[0], &lines[2], &forked, &lines[1], &lines[2]];
     let statements: Vec<Vec<u8>> = sent.iter().map(|lines| world.batch(lines)).collect();
-    // The same batch twice in one request: once too early, once in its turn.
+    // The same batch twice in one request: once too early, once in order.
     let again = world.seal_about(AGENT, "urn:example:again", &lines[2]);
     let statements = [&statements[..4], &[again]].concat();
     let answers = world.post_all(&statements);
@@ -141,7 +140,7 @@ fn a_request_is_decided_in_its_order() {
 }
 
 #[test]
-fn what_a_lenient_policy_keeps_the_story_names() {
+fn story_reports_broken_sessions() {
     let world = World::new(KEEP);
     let told = |session: &str, lines: &[&String]| {
         for lines in lines {
@@ -154,7 +153,7 @@ fn what_a_lenient_policy_keeps_the_story_names() {
     let dropped = batches(&session(1), 4);
     let kept = [&dropped[0], &dropped[2], &dropped[3]];
     assert_eq!(told(&session(1), &kept), ["session_gap"]);
-    let text = world.ask(&format!("story {}", session(1)));
+    let text = world.run_with_url(&format!("story {}", session(1)));
     assert!(text.contains("NOT gap-free") && text.contains("(session_gap)"), "{text}");
 
     let reordered = batches(&session(2), 3);

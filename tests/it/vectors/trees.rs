@@ -1,4 +1,4 @@
-//! Trees and their proofs, and small CBOR of others.
+//! Published trees, proofs and CBOR inputs.
 
 use capstan::envelope::sig_structure;
 use capstan::key::{Algorithm, SigningKey};
@@ -26,7 +26,7 @@ fn number(value: &Json) -> u64 {
 }
 
 #[test]
-fn receipts_of_the_working_group() {
+fn working_group_receipts() {
     let Some(scitt) = published("scitt") else { return };
     let folder = scitt.join("cose-wg-merkle-tree-proofs");
     let expected = json(&folder.join("DERIVED-expected.json"));
@@ -47,9 +47,9 @@ fn receipts_of_the_working_group() {
     assert_eq!(roots, Ok((older, digest(&grown["root_2"]))));
 }
 
-/// The eight leaves every implementation of RFC 9162 is tried on.
+/// The eight leaves that implementations of RFC 9162 are tested with.
 #[test]
-fn the_classic_tree() {
+fn classic_tree_of_eight_leaves() {
     let Some(scitt) = published("scitt") else { return };
     let kat = json(&scitt.join("rfc9162-kat/kat.json"));
     let leaves: Vec<Digest> = kat["leaves_hex"]
@@ -107,7 +107,7 @@ fn ccf_receipt(key: &SigningKey, proof: &[u8], newer: &Digest) -> Receipt {
 }
 
 #[test]
-fn growth_of_a_ccf_ledger() {
+fn ccf_consistency_proofs() {
     let Some(scitt) = published("scitt") else { return };
     let folder = scitt.join("ccf-consistency-regenerated");
     let manifest = json(&folder.join("manifest.json"));
@@ -127,10 +127,10 @@ fn growth_of_a_ccf_ledger() {
     }
 }
 
-/// Seeds of a fuzzer: all definite and shortest, so we take exactly those that
-/// another decoder takes.
+/// Seeds of a fuzzer: all definite and shortest, so we accept exactly those that
+/// another decoder accepts.
 #[test]
-fn seeds_of_a_cbor_fuzzer() {
+fn cbor_fuzzer_seeds() {
     let Some(scitt) = published("scitt") else { return };
     let mut seen = 0;
     for entry in std::fs::read_dir(scitt.join("ccf-cbor-fuzz-corpus")).unwrap() {
@@ -143,7 +143,7 @@ fn seeds_of_a_cbor_fuzzer() {
         if let Ok(ours) = ours {
             assert_eq!(ours.encode(), bytes, "{name}");
         }
-        // Any of them may turn up where a statement or receipt is expected.
+        // None may cause a panic as a statement or receipt.
         let _either = (SignedStatement::parse(bytes.clone()), Receipt::parse(bytes.clone()));
         let _report = report(&bytes, &TrustAnchors::default(), None);
         seen += 1;

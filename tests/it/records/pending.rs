@@ -1,4 +1,4 @@
-//! Statements that a policy lets wait for their predecessors.
+//! Statements that are pending until their predecessors are logged.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ fn world(seconds: u32, statements: u32) -> World {
     World::new(&format!("{STRICT}[pending]\nseconds = {seconds}\nstatements = {statements}\n"))
 }
 
-/// The status of an entry once it is another than `pending`.
-fn settled(world: &World, statement: &[u8]) -> u16 {
+/// The status of an entry once it is no longer pending.
+fn status_after_pending(world: &World, statement: &[u8]) -> u16 {
     let path = format!("/entries/{}", id_of(statement));
     for _ in 0..600 {
         match world.status(&path) {
@@ -21,7 +21,7 @@ fn settled(world: &World, statement: &[u8]) -> u16 {
 }
 
 #[test]
-fn an_effect_waits_for_its_cause_and_is_logged_by_itself() {
+fn pending_effect_is_logged_after_its_cause() {
     let world = world(600, 2);
     let effect = world.causal(&name(2), &[&name(1)]);
     let last = world.causal(&name(3), &[&name(2)]);
@@ -29,44 +29,46 @@ fn an_effect_waits_for_its_cause_and_is_logged_by_itself() {
     let path = format!("/entries/{}", id_of(&effect));
     assert_eq!(world.post(&effect).0, 202);
     assert_eq!(world.status(&path), 204);
-    assert_eq!(world.post(&effect).0, 202, "who asks again is not refused");
+    assert_eq!(world.post(&effect).0, 202, "sent again it is still pending");
     assert_eq!(world.post(&last).0, 202);
     let why = world.refused(&third);
-    assert!(why.contains("predecessors is unknown"), "no place is left: {why}");
+    assert!(why.contains("predecessors is unknown"), "no more may be pending: {why}");
     let broken = world.causal(&name(5), &[]);
     world.admit(&broken);
-    assert_eq!(world.status(&path), 204, "what it does not name does not matter");
+    assert_eq!(world.status(&path), 204, "other records do not matter");
 
     world.admit(&world.causal(&name(1), &[]));
-    assert_eq!((settled(&world, &effect), settled(&world, &last)), (200, 200));
+    assert_eq!(
+        (status_after_pending(&world, &effect), status_after_pending(&world, &last)),
+        (200, 200)
+    );
     let found = world.get(&format!("/api/v1/lineages/{}", name(3)));
     assert_eq!(found["ancestors"], serde_json::json!([name(2), name(1)]));
-    assert_eq!(world.post(&third).0, 202, "there are places again");
+    assert_eq!(world.post(&third).0, 202, "there is room again");
     assert_eq!(world.post(&effect).0, 201, "and this one is logged");
 }
 
 #[test]
-fn who_waited_in_vain_is_refused() {
+fn pending_effect_expires() {
     let world = world(1, 1);
     let effect = world.causal(&name(2), &[&name(1)]);
     assert_eq!(world.post(&effect).0, 202);
-    assert_eq!(settled(&world, &effect), 404);
-    assert_eq!(world.post(&effect).0, 202, "and may try once more");
+    assert_eq!(status_after_pending(&world, &effect), 404);
+    assert_eq!(world.post(&effect).0, 202, "it may be sent again");
 }
 
-/// Nothing else is forgiven: a second content, or a broken record, does not
-/// wait for a cause.
+/// A record that would be refused for another reason is not pending.
 #[test]
-fn only_a_missing_cause_is_waited_for() {
+fn only_missing_predecessors_make_pending() {
     let world = world(600, 10);
     world.admit(&world.causal(&name(1), &[]));
     let other = world.causal(&name(1), &[&name(9)]);
     assert!(world.refused(&other).contains("record_id is other-content"));
 }
 
-/// In one request, too: who rests on one that waits, waits.
+/// Within one request, a statement that depends on a pending one is pending.
 #[test]
-fn a_chain_waits_as_a_whole() {
+fn chain_is_pending_as_a_whole() {
     let world = world(600, 10);
     let chain = [3, 4, 2].map(|n| world.causal(&name(n), &[&name(n - 1)]));
     let statuses = |sent: &[Vec<u8>]| -> Vec<u16> {
@@ -76,7 +78,7 @@ fn a_chain_waits_as_a_whole() {
     let first = [world.causal(&name(1), &[])];
     assert_eq!(statuses(&first), [201]);
     for statement in &chain {
-        assert_eq!(settled(&world, statement), 200);
+        assert_eq!(status_after_pending(&world, statement), 200);
     }
     assert_eq!(statuses(&chain), [201, 201, 201]);
 }
