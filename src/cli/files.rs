@@ -15,7 +15,7 @@ use crate::wire::printable::printable;
 use crate::wire::text;
 
 /// Reads a file, or standard input for `-`.
-pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if path == Path::new("-") {
         std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Reads a text file.
-pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
     String::from_utf8(read(path)?).with_context(|| format!("{} is not text", path.display()))
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Delivery<'a> {
 }
 
 /// Replaces a file as a whole, or leaves it alone.
-pub(super) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let fresh = PathBuf::from(name);
@@ -86,7 +86,7 @@ pub(super) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 /// A private key that only its owner can read.
-pub(super) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
+pub fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
     refuse_public(path)?;
     let pem = DataDir::read_private(path)?;
     SigningKey::from_pem(&pem).with_context(|| format!("{}", path.display()))

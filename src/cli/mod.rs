@@ -4,11 +4,10 @@
 //! 3 cannot tell. Verbs compute; `output` alone prints.
 
 mod check;
-mod client;
-mod files;
-mod hammer;
+pub mod client;
+pub mod files;
 mod operate;
-mod output;
+pub mod output;
 mod produce;
 mod read;
 mod settings;
@@ -23,10 +22,12 @@ use operate::{
     backup, config, dev, fsck, health, init, key, packaging, policy, reindex, replay, restore,
     serve,
 };
-use output::Out;
+use output::{Out, OutputArgs};
 use produce::{keygen, outbox, register, seal};
 use read::{bundle, inspect, lineage, prove, search};
-use stop::{Answer, Stop, broken_store};
+use stop::broken_store;
+
+pub use stop::{Answer, Stop};
 
 use crate::store;
 
@@ -38,12 +39,8 @@ const EXIT_CODES: &str = "Exit codes: 0 yes, 1 no, 2 could not answer, 3 cannot 
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
-    /// Print one JSON object on standard output
-    #[arg(long, global = true, display_order = 900)]
-    json: bool,
-    /// Say nothing but the result
-    #[arg(long, short, global = true, display_order = 901)]
-    quiet: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Subcommand)]
@@ -87,8 +84,6 @@ enum Verb {
     Reindex(reindex::Args),
     /// Recompute a log on this machine from its bytes
     Fsck(fsck::Args),
-    /// Load a log, and hold it to every promise it makes
-    Hammer(hammer::Args),
     /// Copy a log, running or not, and recompute the copy
     Backup(backup::Args),
     /// Make a log from a copy; it writes once nothing newer is known to exist
@@ -128,21 +123,40 @@ enum Verb {
     Man(packaging::ManArgs),
 }
 
-/// Runs one command line to its exit code.
+/// Runs one command line of `capstan` to its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    run_program(
+        arguments,
+        |cli: &Cli| cli.output.out(),
+        |cli, out| {
+            let out_for_store = *out;
+            store::when_hopeless(move |error| {
+                i32::from(out_for_store.error(&stop::unusable(error)))
+            });
+            act(cli.verb, out)
+        },
+    )
+}
+
+/// Parses a command line, runs it, and turns the result into an exit code.
+pub fn run_program<P: Parser>(
+    arguments: impl IntoIterator<Item = OsString>,
+    out_of: impl FnOnce(&P) -> Out,
+    act: impl FnOnce(P, &Out) -> anyhow::Result<Answer>,
+) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+    match P::try_parse_from(&arguments) {
+        Ok(parsed) => {
+            let out = out_of(&parsed);
+            match act(parsed, &out) {
+                Ok(answer) => answer.exit_code(),
+                Err(error) => out.error(&error),
+            }
+        }
         Err(error) => {
             let json = arguments.iter().any(|argument| argument == "--json");
-            return output::usage(error, &Out::new(json, false));
+            output::usage(error, &Out::new(json, false))
         }
-    };
-    let out = Out::new(cli.json, cli.quiet);
-    store::when_hopeless(move |error| i32::from(out.error(&stop::unusable(error))));
-    match act(cli.verb, &out) {
-        Ok(answer) => answer.exit_code(),
-        Err(error) => out.error(&error),
     }
 }
 
@@ -156,7 +170,6 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Dev(args) => on_network(dev::run(&args, out)),
         Verb::Find(args) => on_network(search::find(&args, out)),
         Verb::Fsck(args) => fsck::run(&args, out),
-        Verb::Hammer(args) => on_network(hammer::run(&args, out)),
         Verb::Health(args) => on_network(health::run(&args, out)),
         Verb::Init(args) => init::run(&args, out),
         Verb::Inspect(args) => inspect::run(&args, out),
@@ -192,7 +205,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
 }
 
 /// Only verbs that go through here can open a socket.
-fn on_network(work: impl Future<Output = anyhow::Result<Answer>>) -> anyhow::Result<Answer> {
+pub fn on_network(work: impl Future<Output = anyhow::Result<Answer>>) -> anyhow::Result<Answer> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
 }
 

@@ -11,7 +11,7 @@ use crate::wire::printable::Printable;
 
 /// What a verb that could answer came to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Answer {
+pub enum Answer {
     Yes,
     No,
     Unanswered,
@@ -33,10 +33,11 @@ impl Answer {
 /// next. Any other error means that we could not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
-pub(super) struct Stop {
+pub struct Stop {
     pub(super) answer: Answer,
     pub(super) code: &'static str,
-    pub(super) what: String,
+    /// What is wrong, in one sentence.
+    pub what: String,
     pub(super) next: Option<String>,
     /// Lines that belong to it: evidence, or every mistake.
     pub(super) details: Option<Printable>,
@@ -44,21 +45,21 @@ pub(super) struct Stop {
 
 impl Stop {
     /// It is refused, broken or false.
-    pub(super) fn no(code: &'static str, what: impl Into<String>) -> Self {
+    pub fn no(code: &'static str, what: impl Into<String>) -> Self {
         Self { answer: Answer::No, code, what: what.into(), next: None, details: None }
     }
 
     /// Nobody we believe can say.
-    pub(super) fn cannot_tell(code: &'static str, what: impl Into<String>) -> Self {
+    pub fn cannot_tell(code: &'static str, what: impl Into<String>) -> Self {
         Self { answer: Answer::CannotTell, ..Self::no(code, what) }
     }
 
     /// The question was wrong, or the world did not answer.
-    pub(super) fn failed(code: &'static str, what: impl Into<String>) -> Self {
+    pub fn failed(code: &'static str, what: impl Into<String>) -> Self {
         Self { answer: Answer::Unanswered, ..Self::no(code, what) }
     }
 
-    pub(super) fn next(self, next: impl Into<String>) -> Self {
+    pub fn next(self, next: impl Into<String>) -> Self {
         Self { next: Some(next.into()), ..self }
     }
 

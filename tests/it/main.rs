@@ -62,9 +62,6 @@ mod crash;
 /// Clients that take their time.
 mod slow;
 
-/// `capstan hammer` against sound and lying logs.
-mod hammer;
-
 /// Flipped bits in the files of a log.
 mod flips;
 

@@ -1,7 +1,6 @@
 //! `capstan pca`: whether a plan certificate may be executed, and how well
 //! that is known here.
 
-mod conformance;
 mod memory;
 
 use std::path::{Path, PathBuf};
@@ -23,9 +22,6 @@ pub(in crate::cli) enum Verb {
         after_help = "Example: capstan pca check plan.json --constraints limits.json --observations now.json"
     )]
     Check(CheckArgs),
-    /// Run T1-T13 and say what they show for each profile
-    #[command(after_help = "Example: capstan pca conformance --vectors vectors-v1")]
-    Conformance(conformance::Args),
 }
 
 #[derive(clap::Args)]
@@ -58,10 +54,8 @@ enum Profile {
 }
 
 pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
-    match verb {
-        Verb::Check(args) => check(args, out),
-        Verb::Conformance(args) => conformance::run(args, out),
-    }
+    let Verb::Check(args) = verb;
+    check(args, out)
 }
 
 fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {

@@ -4,9 +4,9 @@
 //! follows no redirect by itself, and shows its token to nobody but the log
 //! it was given for.
 
-pub(super) mod target;
+pub mod target;
 pub(super) mod tiles;
-pub(super) mod wait;
+pub mod wait;
 
 use std::path::Path;
 use std::time::Duration;
@@ -31,19 +31,19 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// Talks to one log.
 #[derive(Clone)]
-pub(super) struct Client {
+pub struct Client {
     http: reqwest::Client,
     base: Url,
     token: Option<String>,
 }
 
 /// An answer, whatever it says.
-pub(super) struct Reply {
-    pub(super) url: Url,
-    pub(super) status: u16,
-    pub(super) location: Option<String>,
-    pub(super) retry_after: Option<Duration>,
-    pub(super) body: Vec<u8>,
+pub struct Reply {
+    pub url: Url,
+    pub status: u16,
+    pub location: Option<String>,
+    pub retry_after: Option<Duration>,
+    pub body: Vec<u8>,
 }
 
 impl Client {
@@ -69,12 +69,12 @@ impl Client {
     }
 
     /// The address of the log.
-    pub(super) fn base(&self) -> &Url {
+    pub fn base(&self) -> &Url {
         &self.base
     }
 
     /// A path under the log, or an address it gave us.
-    pub(super) fn url(&self, path: &str) -> anyhow::Result<Url> {
+    pub fn url(&self, path: &str) -> anyhow::Result<Url> {
         self.base.join(path).with_context(|| format!("{path:?} is not an address"))
     }
 
@@ -107,7 +107,7 @@ impl Client {
     }
 
     /// One request, one try, with a body of any type.
-    pub(super) async fn exchange(
+    pub async fn exchange(
         &self,
         (method, url): (Method, Url),
         accept: &str,
@@ -144,13 +144,13 @@ impl Client {
     }
 
     /// The same, as text.
-    pub(super) async fn fetch_text(&self, path: &str) -> anyhow::Result<String> {
+    pub async fn fetch_text(&self, path: &str) -> anyhow::Result<String> {
         let body = self.fetch(path, "text/plain, */*;q=0.1").await?;
         String::from_utf8(body).with_context(|| format!("{path} is not text"))
     }
 
     /// The keys the log gives as its own, the active one first.
-    pub(super) async fn keys(&self) -> anyhow::Result<Vec<PublicKey>> {
+    pub async fn keys(&self) -> anyhow::Result<Vec<PublicKey>> {
         let path = ".well-known/scitt-keys";
         let body = self.fetch(path, "application/cbor, */*;q=0.1").await?;
         let set = Value::read(&body).with_context(|| format!("{path} is not a COSE_KeySet"))?;
@@ -171,7 +171,7 @@ impl Reply {
     }
 
     /// What the log says is wrong: a refusal is a "no", the rest no answer.
-    pub(super) fn problem(&self) -> Stop {
+    pub fn problem(&self) -> Stop {
         let what = self.problem_text();
         match self.status {
             400 | 403 | 409..=415 | 422 => Stop::no("refused", what),
@@ -189,7 +189,7 @@ impl Reply {
     }
 
     /// The stable word for what is wrong, if the log is one of ours.
-    pub(super) fn code(&self) -> Option<String> {
+    pub fn code(&self) -> Option<String> {
         if let Ok(problem) = Value::read(&self.body) {
             return Some(problem.get("urn:capstan:problem")?.get("code")?.text()?.to_owned());
         }

@@ -19,7 +19,7 @@ pub(in crate::cli) struct Target {
 
 /// Whose certificates to believe.
 #[derive(Clone, Default, clap::Args)]
-pub(in crate::cli) struct Ca {
+pub struct Ca {
     /// Certificates to believe for TLS, no others [default: $CAPSTAN_CA]
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
@@ -52,7 +52,7 @@ impl Target {
 }
 
 impl Ca {
-    pub(in crate::cli) fn client(&self, url: &str, token: Option<&str>) -> anyhow::Result<Client> {
+    pub fn client(&self, url: &str, token: Option<&str>) -> anyhow::Result<Client> {
         Client::new(url, token, self.file(url)?.as_deref())
     }
 

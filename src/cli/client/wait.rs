@@ -93,7 +93,7 @@ fn next_place(client: &Client, reply: &Reply) -> anyhow::Result<Url> {
 }
 
 /// The receipt in an answer: alone, or attached to the statement.
-pub(in crate::cli) fn receipt_in(body: &[u8]) -> Option<Vec<u8>> {
+pub fn receipt_in(body: &[u8]) -> Option<Vec<u8>> {
     let envelope = SignedStatement::parse_any_size(body.to_vec()).ok()?;
     if envelope.header().vds.is_some() {
         return Some(body.to_vec());
