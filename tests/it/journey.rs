@@ -424,7 +424,8 @@ async fn everything_survives_a_restart() {
     let log = Log::open();
     let statements: Vec<_> = (0..300).map(|n| statement(&n.to_string())).collect();
     for bytes in &statements {
-        let _queued = log.service.prepare(bytes.clone()).await.unwrap();
+        let recognised = log.service.recognise(bytes.clone()).await.unwrap();
+        let _queued = log.service.decided(recognised).unwrap();
     }
     let path = log.path();
     let outside = log.stop();

@@ -26,7 +26,7 @@ impl Service {
     pub fn find(&self, id: &StatementId) -> Result<Whereabouts, Fault> {
         // Asked before the store: a statement leaves the queue only after it
         // has reached the store.
-        let pending = self.queue.holds(id) || self.shared.held.holds(id);
+        let pending = self.committer.contains(id) || self.shared.pending.contains(id);
         Ok(match self.store.find(id)? {
             Some(index) if self.head().size.contains(index) => {
                 Whereabouts::Logged(Entry { id: *id, index })
