@@ -15,7 +15,7 @@ use super::{App, negotiate};
 use crate::envelope::StatementId;
 use crate::log::LeafIndex;
 use crate::metrics::Outcome;
-use crate::service::{Entry, Registration, Rejected, Whereabouts};
+use crate::service::{Entry, EntryStatus, Registration, Rejected};
 use crate::wire::digest::Digest;
 
 const STATEMENT_TYPES: &[&str] = &["application/cose", "application/scitt-statement+cose"];
@@ -173,9 +173,9 @@ pub(super) fn locate(app: &App, name: &str) -> Result<Option<Entry>, Problem> {
         ));
     };
     match app.service.find(&StatementId::from_digest(digest))? {
-        Whereabouts::Logged(entry) => Ok(Some(entry)),
-        Whereabouts::Pending => Ok(None),
-        Whereabouts::Unknown => Err(unknown()),
+        EntryStatus::Logged(entry) => Ok(Some(entry)),
+        EntryStatus::Pending => Ok(None),
+        EntryStatus::Unknown => Err(unknown()),
     }
 }
 

@@ -44,11 +44,10 @@ pub use maintain::replay::{Differs, Found, Replay, ReplayOptions, Replayed, repl
 pub use maintain::restore::{Note, Proof, RestoreOptions, Restored, Resumed, restore, resume};
 pub use maintain::scrub::{Step, keep_scrubbing};
 pub use open::{Options, init, init_guarded, name, open};
-pub use read::catalog::{NOT_PROOF, reindex};
-pub use read::proof::Whereabouts;
+pub use read::proof::EntryStatus;
 pub use read::reader::Reader;
-#[cfg(feature = "cli")]
-pub(crate) use read::telling::summary_json;
+pub use read::search::reindex;
+pub use read::views;
 pub use write::committer::{QueueLimits, Ticket};
 pub use write::control::{Error as ControlError, rotate};
 pub use write::pending::Pending;

@@ -130,11 +130,11 @@ async fn overtaken_by(policy: &str, bytes: Vec<u8>) -> Result<Registered, Reject
     tokio::task::yield_now().await;
     let ticket = queued(&service, bytes).await.unwrap();
     let id = ticket.id();
-    assert!(matches!(service.find(&id), Ok(Whereabouts::Pending)));
+    assert!(matches!(service.find(&id), Ok(EntryStatus::Pending)));
     drop(release);
     let outcome = service.finish(Progress::Queued(ticket)).await;
     assert_eq!(reload.await.unwrap().unwrap(), ["policy"]);
-    let logged = matches!(service.find(&id), Ok(Whereabouts::Logged(_)));
+    let logged = matches!(service.find(&id), Ok(EntryStatus::Logged(_)));
     assert_eq!(logged, outcome.is_ok(), "logged exactly when it got a receipt");
     assert_eq!(service.head().size.get(), 3 + u64::from(logged));
     outcome

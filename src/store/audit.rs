@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use super::index::{Term, Terms, statements_in};
 use super::{Error, Store, Stored, index};
 use crate::log::LeafIndex;
-use crate::profile::cra::trace::{Head, continuity};
+use crate::profile::session::{Head, continuity};
 use crate::wire::time::UnixSeconds;
 
 /// A walk under way.

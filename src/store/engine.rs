@@ -21,7 +21,7 @@ use crate::envelope::StatementId;
 use crate::key::{self, PublicKey};
 use crate::log::{LeafIndex, TileId};
 use crate::profile::Control;
-use crate::profile::cra::trace::Head;
+use crate::profile::session::Head;
 use crate::wire::cbor::Value;
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;

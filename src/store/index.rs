@@ -24,9 +24,9 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::envelope::{Header, SignedStatement};
-use crate::profile::cra::carp::{Asked, Part};
-use crate::profile::cra::trace::Head;
-use crate::profile::{self, Read, Record, Span};
+use crate::profile::exchange::{Part, Request};
+use crate::profile::session::{Head, Span};
+use crate::profile::{self, Read, Record};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
@@ -193,8 +193,8 @@ impl Term {
     }
 
     /// A request within its session. An issuer's exchanges are no other's.
-    pub fn request(issuer: &str, asked: &Asked) -> Self {
-        Self::exchange(issuer, &format!("request {} {}", asked.session, asked.request))
+    pub fn request(issuer: &str, request: &Request) -> Self {
+        Self::exchange(issuer, &format!("request {} {}", request.session, request.request))
     }
 
     /// An execute request, by what its response names.

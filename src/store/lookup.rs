@@ -12,8 +12,8 @@ use super::{Error, Store};
 use crate::envelope::{RulesVersion, SignedStatement, StatementId};
 use crate::log::{LeafIndex, TreeSize};
 use crate::policy::{Earlier, Facts, History, RECORDS_MAX, SUPERSEDES_MAX, conflicts};
-use crate::profile::cra::carp::{Asked, Conflicts, Granted, Part};
-use crate::profile::cra::trace::{Head, continuity};
+use crate::profile::exchange::{Conflicts, Part, Request, Resolution};
+use crate::profile::session::{Head, continuity};
 use crate::profile::{self, Summary};
 use crate::wire::budget::{Budget, Spent};
 use crate::wire::time::UnixSeconds;
@@ -362,7 +362,7 @@ impl History for Before<'_> {
         self.has_any(&Term::nonce(issuer, nonce))
     }
 
-    fn has_request(&self, issuer: &str, asked: &Asked) -> Result<bool, Error> {
+    fn has_request(&self, issuer: &str, asked: &Request) -> Result<bool, Error> {
         self.has_any(&Term::request(issuer, asked))
     }
 
@@ -374,7 +374,7 @@ impl History for Before<'_> {
         conflicts(issuer, &part, &Self { store: self.store, bound: index }).map(Some)
     }
 
-    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Granted>, Error> {
+    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Resolution>, Error> {
         let found = self.part(&Term::resolution(issuer, id))?;
         Ok(found.and_then(|(_, part)| match *part {
             Part::Resolution(granted) => Some(granted),

@@ -342,7 +342,15 @@ fn sources() -> Vec<Source> {
     {
         read_tree(root, part, &mut all);
     }
-    for name in ["Cargo.toml", "README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "Dockerfile", "test"] {
+    for name in [
+        "Cargo.toml",
+        "README.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+        "Dockerfile",
+        "test",
+    ] {
         all.extend(fs::read_to_string(root.join(name)).map(|text| Source::new(name, &text)));
     }
     all.retain(|s| !s.path.ends_with("package-lock.json") && !s.path.ends_with("Cargo.lock"));

@@ -17,6 +17,8 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 
 use crate::key::{self, Algorithm};
@@ -191,6 +193,20 @@ impl StatementId {
 impl fmt::Display for StatementId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for StatementId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for StatementId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digest = Digest::from_hex(&text);
+        digest.map(Self).ok_or_else(|| serde::de::Error::custom("not a statement id"))
     }
 }
 

@@ -14,6 +14,8 @@ mod tests;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::wire::digest::Digest;
 
 pub use proof::{consistency_roots, inclusion_root};
@@ -25,7 +27,8 @@ pub use tree::{consistency_path, inclusion_path, root_at, root_of};
 pub use tree::{empty_root, leaf_hash, leaf_hash_of_bytes, node_hash};
 
 /// The place of a leaf, counted from 0.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
 pub struct LeafIndex(u64);
 
 impl LeafIndex {
@@ -47,7 +50,8 @@ impl fmt::Display for LeafIndex {
 }
 
 /// How many leaves a tree has: one past its last leaf.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
 pub struct TreeSize(u64);
 
 impl TreeSize {

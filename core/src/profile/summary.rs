@@ -1,7 +1,10 @@
 //! The few facts of a record that policy, index, API and command line read,
 //! the same for every profile.
 
-use super::cra::carp::Part;
+use serde::{Deserialize, Serialize};
+
+use super::exchange::Part;
+use super::session::Span;
 use crate::wire::time::UnixSeconds;
 
 /// What a record says of itself. Absent means that the record, or its
@@ -78,25 +81,10 @@ impl Summary {
 }
 
 /// A reference to an earlier record.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Parent {
     /// The earlier record's content address.
     pub record_id: String,
     /// How the two relate.
     pub relation: String,
-}
-
-/// A run of consecutive events of one session.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Span {
-    /// The session.
-    pub session: String,
-    /// Sequence number of the first event.
-    pub first: u64,
-    /// Sequence number of the last event.
-    pub last: u64,
-    /// The hash that the first event follows.
-    pub previous: String,
-    /// The hash of the last event.
-    pub head: String,
 }

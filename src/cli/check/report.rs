@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cli::{Answer, output};
 use crate::profile::Finding;
-use crate::service::summary_json;
+use crate::service::views::RecordView;
 use crate::verify::{CapsuleReport, Check, Outcome, RecordReport, Report};
 use crate::wire::printable::{Printable, printable};
 
@@ -54,7 +54,7 @@ struct Record {
     profile: &'static str,
     ok: Option<bool>,
     attestation_mode: &'static str,
-    facts: serde_json::Value,
+    facts: RecordView,
     findings: Vec<FindingReport>,
 }
 
@@ -64,7 +64,7 @@ impl Record {
             profile: report.profile,
             ok: report.summary.ok,
             attestation_mode: if report.is_anchored { "anchored" } else { "self_attested" },
-            facts: summary_json(&report.summary),
+            facts: RecordView::from(&report.summary),
             findings: report.findings.iter().map(FindingReport::new).collect(),
         }
     }

@@ -172,7 +172,7 @@ impl What {
         out: &Out,
     ) -> anyhow::Result<Self> {
         let supersedes = names::superseded(self.supersedes.as_deref(), target, out).await?;
-        let outcome_of = names::acted_on(self.outcome_of.as_deref(), target).await?;
+        let outcome_of = names::outcome_subject(self.outcome_of.as_deref(), target).await?;
         Ok(Self { supersedes, outcome_of, ..self.clone() })
     }
 

@@ -24,7 +24,7 @@ pub(in crate::cli) struct Args {
 pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let id = names::statement(&args.source, &args.id).await?;
     let path = ["api", "v1", "bundles", &id];
-    let bytes = fetch(&args.source, &path, (&[], "application/cbor")).await?;
+    let bytes = fetch(&args.source, &path, &[], "application/cbor").await?;
     let output = args.output.as_deref();
     let object = serde_json::Map::new();
     files::deliver(Delivery { output, name: "bundle", bytes: &bytes, object }, out)?;

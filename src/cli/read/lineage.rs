@@ -1,10 +1,11 @@
-//! `capstan lineage`: who caused whom, among causal records.
+//! `capstan lineage`: the ancestors and the order of causal records.
 
 use serde_json::Value;
 
 use super::output::Out;
-use super::search::{Source, ask};
+use super::search::{Received, Source, get, get_json};
 use super::{Answer, names};
+use crate::service::views::{EstimatesView, LineageView, OrderView};
 use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Args)]
@@ -19,7 +20,7 @@ pub(in crate::cli) struct Args {
     /// Print the record and its ancestors as PROV-JSON instead
     #[arg(long)]
     prov: bool,
-    /// Where the page of PROV-JSON before ended
+    /// Cursor of the previous page of PROV-JSON
     #[arg(long, requires = "prov")]
     cursor: Option<String>,
     #[command(flatten)]
@@ -28,26 +29,25 @@ pub(in crate::cli) struct Args {
 
 pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let id = names::causal(&args.source, &args.id).await?;
-    let to = match &args.to {
-        Some(other) => Some(names::causal(&args.source, other).await?),
-        None => None,
-    };
     let mut path = vec!["api", "v1", "lineages", id.as_str()];
-    path.extend(to.iter().flat_map(|other| ["to", other.as_str()]));
-    path.extend(args.prov.then_some("prov"));
-    let pairs: Vec<_> = args.cursor.iter().map(|cursor| ("cursor", cursor.as_str())).collect();
-    let found = ask(&args.source, &path, &pairs).await?;
-    match (&to, args.prov) {
-        (_, true) => out.document(&found)?,
-        (Some(other), _) => out.answer(&found, order(&id, other, &found))?,
-        (None, false) => out.answer(&found, ancestors(&id, &found))?,
-    }
-    let is_whole = ["limit", "missing", "comparisons_limit"].iter().all(|name| {
-        let said = found.get(*name).filter(|said| !said.is_null());
-        said.is_none_or(|said| said.as_array().is_some_and(Vec::is_empty))
-    });
-    let is_cut = args.prov && is_cut(&args.id, &found, out);
-    Ok(if is_whole && !is_cut { Answer::Yes } else { Answer::CannotTell })
+    let is_whole = if args.prov {
+        path.push("prov");
+        let pairs: Vec<_> = args.cursor.iter().map(|cursor| ("cursor", cursor.as_str())).collect();
+        let document = get_json(&args.source, &path, &pairs).await?;
+        out.document(&document)?;
+        !is_cut(&args.id, &document, out)
+    } else if let Some(other) = &args.to {
+        let other = names::causal(&args.source, other).await?;
+        path.extend(["to", other.as_str()]);
+        let Received { document, view } = get::<OrderView>(&args.source, &path, &[]).await?;
+        out.answer(&document, order_text(&id, &other, &view))?;
+        view.limit.is_none() && view.missing.is_none()
+    } else {
+        let Received { document, view } = get::<LineageView>(&args.source, &path, &[]).await?;
+        out.answer(&document, lineage_text(&id, &view))?;
+        view.limit.is_none() && view.missing.is_empty() && view.comparisons_limit.is_none()
+    };
+    Ok(if is_whole { Answer::Yes } else { Answer::CannotTell })
 }
 
 /// Whether the log left out ancestors, and how to get them.
@@ -62,62 +62,49 @@ fn is_cut(id: &str, document: &Value, out: &Out) -> bool {
     true
 }
 
-fn order(id: &str, other: &str, found: &Value) -> Printable {
-    let order = found["order"].as_str().unwrap_or_default();
-    let mut line = match order {
+fn order_text(id: &str, other: &str, view: &OrderView) -> Printable {
+    let mut line = match &*view.order {
         "before" => printable!("{} came before {}: it is one of its ancestors", id, other),
         "after" => printable!("{} came after {}, which is one of its ancestors", id, other),
         "concurrent" => printable!("{} and {} are concurrent: neither is an ancestor", id, other),
         "circular" => printable!("{} and {} are ancestors of each other", id, other),
         "same" => printable!("{} is one record", id),
-        _ => printable!("nobody can tell how {} and {} are ordered: {}", id, other, order),
+        order => printable!("nobody can tell how {} and {} are ordered: {}", id, other, order),
     };
-    let name = |member: &str| found[member].as_str();
-    let limit = name("limit").map(|code| printable!(" ({})", code));
-    let missing = name("missing").map(|id| printable!(" ({} is not logged)", id));
+    let limit = view.limit.as_ref().map(|code| printable!(" ({})", code));
+    let missing = view.missing.as_ref().map(|id| printable!(" ({} is not logged)", id));
     line.push(limit.or(missing).unwrap_or_default());
-    line.push(apart(id, other, &found["estimates"]));
+    line.push(differences(id, other, view.estimates.as_ref()));
     line
 }
 
-/// A line for two records that a measurement tells apart; nothing for others.
-fn apart(one: &str, other: &str, estimates: &Value) -> Printable {
-    let told = |how: &str| {
-        let all = estimates.as_object().into_iter().flatten();
-        let names =
-            all.filter(|(_, said)| said.as_str() == Some(how)).map(|(name, _)| name.as_str());
-        names.collect::<Vec<_>>().join(", ")
-    };
+/// A line for two records whose measurements differ; nothing for others.
+fn differences(one: &str, other: &str, estimates: Option<&EstimatesView>) -> Printable {
     let mut line = Printable::default();
-    for how in ["above", "below"] {
-        let names = told(how);
+    for wanted in ["above", "below"] {
+        let members = estimates.into_iter().flat_map(|estimates| &estimates.0);
+        let names = members.filter(|(_, how)| how == wanted).map(|(name, _)| name.as_ref());
+        let names: Vec<&str> = names.collect();
         if !names.is_empty() {
-            line.push(printable!("\n  {} is {} {} in {}", one, how, other, names));
+            line.push(printable!("\n  {} is {} {} in {}", one, wanted, other, names.join(", ")));
         }
     }
     line
 }
 
-fn ancestors(id: &str, found: &Value) -> Printable {
-    let names = |member: &str| {
-        let all = found[member].as_array().map(Vec::as_slice).unwrap_or_default();
-        all.iter().filter_map(Value::as_str).collect::<Vec<_>>()
-    };
-    let (ancestors, missing) = (names("ancestors"), names("missing"));
-    let mut out = printable!("{} has {} ancestors", id, ancestors.len());
-    for ancestor in &ancestors {
-        let gone = if missing.contains(ancestor) { "  not logged" } else { "" };
+fn lineage_text(id: &str, view: &LineageView) -> Printable {
+    let mut out = printable!("{} has {} ancestors", id, view.ancestors.len());
+    for ancestor in &view.ancestors {
+        let gone = if view.missing.contains(ancestor) { "  not logged" } else { "" };
         out.push(printable!("\n  {}{}", ancestor, gone));
     }
-    if let Some(limit) = found["limit"].as_str() {
+    if let Some(limit) = &view.limit {
         out.push(printable!("\nthere may be more: {}", limit));
     }
-    let pairs = found["comparisons"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for pair in pairs {
-        let name = |member: &str| pair[member].as_str().unwrap_or_default();
-        out.push(apart(name("effect"), name("cause"), &pair["estimates"]));
+    for pair in &view.comparisons {
+        out.push(differences(&pair.effect, &pair.cause, pair.estimates.as_ref()));
     }
-    if let Some(limit) = found["comparisons_limit"].as_str() {
+    if let Some(limit) = &view.comparisons_limit {
         out.push(printable!("\nnot every effect was compared with its causes: {}", limit));
     }
     out

@@ -1,60 +1,25 @@
-//! One way to name a thing: statement id or its first eight digits, `#6`,
+//! Names on the command line: statement id or its first eight digits, `#6`,
 //! `6`, capsule id, action id, session, subject; whatever was printed.
 //!
-//! In: what somebody typed. Out: the one statement it means. The log says
-//! what a name can mean; more than one is an error that lists them.
+//! In: what the user typed. Out: the one statement it means. The log looks it
+//! up; more than one match is an error that lists them.
 
 use std::path::Path;
 
-use serde::Deserialize;
-
 use super::output::Out;
-use super::search::{Source, ask, fetch_error_is_not_found};
+use super::search::{Source, fetch_error_is_not_found, get};
 use super::target::Target;
-use super::{Answer, Stop, files};
+use super::{Stop, files};
 use crate::envelope::SignedStatement;
 use crate::profile::capsule::SUBJECT_PREFIX;
 use crate::profile::{Record, read_payload};
+use crate::service::views::{EntryView, NameMatches};
 use crate::wire::digest::Digest;
 use crate::wire::printable::{Printable, printable};
 use crate::wire::text;
 
-/// A statement that a name can mean.
-#[derive(Clone, Deserialize)]
-pub(in crate::cli) struct Named {
-    pub(in crate::cli) id: String,
-    index: u64,
-    profile: String,
-    #[serde(default)]
-    issuer: String,
-    #[serde(default)]
-    subject: String,
-    #[serde(default)]
-    record: Recorded,
-}
-
-#[derive(Clone, Default, Deserialize)]
-struct Recorded {
-    record_id: Option<String>,
-    action_id: Option<String>,
-    decision_id: Option<String>,
-    session: Option<Session>,
-}
-
-#[derive(Clone, Deserialize)]
-struct Session {
-    session: String,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    statements: Vec<Named>,
-    #[serde(default)]
-    is_cut: bool,
-}
-
-/// The one statement that is meant, for a path under a log. A log of another
-/// make looks up no names, but knows its statements by their ids.
+/// The id of the one statement that a name means. A log that is not Capstan
+/// has no name lookup, but knows its statements by their ids.
 pub(in crate::cli) async fn statement(source: &Source, name: &str) -> anyhow::Result<String> {
     if name.starts_with("1.") {
         return Ok(name.to_owned());
@@ -62,36 +27,36 @@ pub(in crate::cli) async fn statement(source: &Source, name: &str) -> anyhow::Re
     match candidates(source, name).await {
         Ok(found) if found.statements.is_empty() && is_whole(name) => Ok(name.to_owned()),
         Err(_) if is_whole(name) => Ok(name.to_owned()),
-        found => Ok(one(name, found?)?.id),
+        found => Ok(only(name, found?)?.id.to_string()),
     }
 }
 
-/// What to ask a story by: the name itself where it is one of all that was
-/// found, or the one statement it means.
+/// What to request a story by: the name itself if every match has it as a
+/// name of its record, otherwise the id of the one statement it means.
 pub(in crate::cli) async fn story(source: &Source, name: &str) -> anyhow::Result<String> {
     let found = candidates(source, name).await?;
-    if found.statements.iter().all(|one| one.has(name)) {
+    if found.statements.iter().all(|entry| names_record(entry, name)) {
         return Ok(name.to_owned());
     }
-    Ok(one(name, found)?.id)
+    Ok(only(name, found)?.id.to_string())
 }
 
 /// The identity of a causal record.
 pub(in crate::cli) async fn causal(source: &Source, name: &str) -> anyhow::Result<String> {
     let found = candidates(source, name).await?;
-    let is_own = |one: &Named| one.record.record_id.as_deref() == Some(name);
+    let is_own = |entry: &EntryView| entry.record.record_id.as_deref() == Some(name);
     if found.statements.is_empty() || found.statements.iter().any(is_own) {
         return Ok(name.to_owned());
     }
-    let one = one(name, found)?;
-    match (one.profile.as_str(), &one.record.record_id) {
+    let entry = only(name, found)?;
+    match (&*entry.profile, &entry.record.record_id) {
         ("pacr", Some(id)) => Ok(id.clone()),
-        _ => Err(one.is_no(name, "causal record").into()),
+        _ => Err(wrong_kind(&entry, name, "causal record").into()),
     }
 }
 
-/// The capsule that is to be superseded, by its capsule id. Where no log can
-/// be asked, a whole capsule id is taken at its word.
+/// The id of the capsule to supersede. Without a log to look it up in, a
+/// whole capsule id is used as it is.
 pub(in crate::cli) async fn superseded(
     name: Option<&str>,
     target: &Target,
@@ -123,9 +88,9 @@ pub(in crate::cli) async fn superseded(
     capsule(name, found).map(Some)
 }
 
-/// The subject of the action that an outcome is about. A subject is taken at
-/// its word: an outcome may be told before its action is logged.
-pub(in crate::cli) async fn acted_on(
+/// The subject of the action that an outcome is about. A subject is used as it
+/// is: an outcome may be recorded before its action is logged.
+pub(in crate::cli) async fn outcome_subject(
     name: Option<&str>,
     target: &Target,
 ) -> anyhow::Result<Option<String>> {
@@ -138,23 +103,23 @@ pub(in crate::cli) async fn acted_on(
     let other = found.statements.first().cloned();
     found.statements.retain(|one| one.profile == "capsule");
     if let (Some(other), true) = (other, found.statements.is_empty()) {
-        return Err(other.is_no(name, "capsule").into());
+        return Err(wrong_kind(&other, name, "capsule").into());
     }
     found.statements.dedup_by(|one, before| one.subject == before.subject);
-    Ok(Some(one(name, found)?.subject))
+    Ok(Some(only(name, found)?.subject))
 }
 
-/// Whether this is an id, or could be one.
+/// Whether this has the form of a whole id.
 fn is_whole(name: &str) -> bool {
     Digest::from_hex(name).is_some()
 }
 
-/// The one capsule among what was found; the same capsule twice is one.
-fn capsule(name: &str, mut found: Page) -> anyhow::Result<String> {
+/// The one capsule among the matches; the same capsule logged twice is one.
+fn capsule(name: &str, mut found: NameMatches) -> anyhow::Result<String> {
     let other = found.statements.first().cloned();
     found.statements.retain(|one| one.profile == "capsule" && one.record.record_id.is_some());
     if let (Some(other), true) = (other, found.statements.is_empty()) {
-        return Err(other.is_no(name, "capsule").into());
+        return Err(wrong_kind(&other, name, "capsule").into());
     }
     let mut seen = Vec::new();
     found.statements.retain(|one| {
@@ -162,7 +127,7 @@ fn capsule(name: &str, mut found: Page) -> anyhow::Result<String> {
         seen.push(one.record.record_id.clone());
         is_new
     });
-    Ok(one(name, found)?.record.record_id.unwrap_or_default())
+    Ok(only(name, found)?.record.record_id.unwrap_or_default())
 }
 
 /// The capsule id of a statement in a file.
@@ -177,36 +142,48 @@ fn in_file(path: &Path) -> anyhow::Result<String> {
     id.ok_or_else(|| Stop::no("not-a-capsule", what()).into())
 }
 
-async fn candidates(source: &Source, name: &str) -> anyhow::Result<Page> {
-    let answer = ask(source, &["api", "v1", "names", name], &[]).await;
-    let answer = answer.map_err(|error| {
+async fn candidates(source: &Source, name: &str) -> anyhow::Result<NameMatches> {
+    let received = get(source, &["api", "v1", "names", name], &[]).await;
+    let received = received.map_err(|error| {
         let stop = error.downcast_ref::<Stop>();
         if stop.is_some_and(fetch_error_is_not_found) {
-            let what = format!("this log looks up no names; {name:?} is none it can be asked for");
+            let what = format!("this log has no name lookup, and {name:?} is not an id");
             return Stop::failed("names-unsupported", what)
                 .next("the 64 hex digits of its id")
                 .into();
         }
         error
     })?;
-    Ok(serde_json::from_value(answer)?)
+    Ok(received.view)
 }
 
-/// Nothing is a "no"; more than one is a question that was not clear.
-fn one(name: &str, page: Page) -> Result<Named, Stop> {
-    match page.statements.as_slice() {
+/// The only match. None is a "no"; several are an error that lists them.
+fn only(name: &str, found: NameMatches) -> Result<EntryView, Stop> {
+    match found.statements.as_slice() {
         [] => Err(Stop::no("not-found", format!("nothing here is called {name}"))),
-        [one] if !page.is_cut => Ok(one.clone()),
+        [entry] if !found.is_cut => Ok(entry.clone()),
         several => {
             let mut lines = Printable::default();
-            several.iter().for_each(|one| lines.line(one.line()));
-            if page.is_cut {
+            for entry in several {
+                let known = entry.record.action_id.as_deref().unwrap_or(&entry.subject);
+                let id = text::short(&entry.id.to_string());
+                let EntryView { index, profile, issuer, .. } = entry;
+                lines.line(printable!(
+                    "  #{:<6} {}  {:<9} {}  {}",
+                    index,
+                    id,
+                    profile,
+                    issuer,
+                    known
+                ));
+            }
+            if found.is_cut {
                 lines.line("  and more");
             }
-            let count = several.len();
             let what = format!(
-                "{name} can mean {count} statements{}",
-                if page.is_cut { " and more" } else { "" }
+                "{name} can mean {} statements{}",
+                several.len(),
+                if found.is_cut { " and more" } else { "" }
             );
             let next = "one of these numbers, with # in front, or more digits of an id";
             Err(Stop::failed("ambiguous", what).details(lines).next(next))
@@ -214,29 +191,19 @@ fn one(name: &str, page: Page) -> Result<Named, Stop> {
     }
 }
 
-impl Named {
-    /// Whether this is a name of the thing it records, and not of itself.
-    fn has(&self, name: &str) -> bool {
-        let Recorded { record_id, action_id, decision_id, session } = &self.record;
-        let session = session.as_ref().map(|span| &span.session);
-        let names = [record_id.as_ref(), action_id.as_ref(), decision_id.as_ref(), session];
-        names.into_iter().flatten().any(|one| one == name) || self.id == name
-    }
+/// Whether a name is one of the record, or the whole id of its statement; an
+/// index or the beginning of an id is neither.
+fn names_record(entry: &EntryView, name: &str) -> bool {
+    let record = &entry.record;
+    let session = record.session.as_ref().map(|span| &span.session);
+    let names = [&record.record_id, &record.action_id, &record.decision_id];
+    let mut names = names.into_iter().flatten().chain(session);
+    names.any(|one| one == name) || entry.id.to_string() == name
+}
 
-    fn line(&self) -> Printable {
-        let known = self.record.action_id.as_deref().unwrap_or(&self.subject);
-        let id = text::short(&self.id);
-        printable!("  #{:<6} {}  {:<9} {}  {}", self.index, id, self.profile, self.issuer, known)
-    }
-
-    fn is_no(&self, name: &str, wanted: &str) -> Stop {
-        let what = format!(
-            "{name} is no {wanted}: #{} is {}, {}",
-            self.index,
-            self.profile,
-            text::short(&self.id)
-        );
-        let code = if wanted == "capsule" { "not-a-capsule" } else { "not-a-causal-record" };
-        Stop { answer: Answer::No, ..Stop::no(code, what) }
-    }
+fn wrong_kind(entry: &EntryView, name: &str, wanted: &str) -> Stop {
+    let id = text::short(&entry.id.to_string());
+    let what = format!("{name} is no {wanted}: #{} is {}, {id}", entry.index, entry.profile);
+    let code = if wanted == "capsule" { "not-a-capsule" } else { "not-a-causal-record" };
+    Stop::no(code, what)
 }

@@ -1,15 +1,16 @@
-//! `capstan log`, `find`, `story`, `open-items`: the API's answers for people.
+//! `capstan log`, `find`, `story`, `open-items`: the API's answers as text.
 //!
-//! A log on this machine is asked in the same way as one behind an address,
-//! so both give the same facts.
+//! A data directory is read through the same routes as a running log, so both
+//! give the same answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use axum::body::Body;
 use axum::http::Request;
 use clap::builder::RangedI64ValueParser;
 use reqwest::Url;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -19,21 +20,23 @@ use super::settings::{self, Given};
 use super::target::Target;
 use super::{Answer, Stop, broken_store, names};
 use crate::http::{self, HttpOptions};
+use crate::log::LeafIndex;
 use crate::metrics::Metrics;
+use crate::service::views::{EntryView, ItemView, Reporter, SearchPage, StoryView};
 use crate::service::{self, Options};
 use crate::store::Field;
 use crate::wire::printable::{Printable, printable};
 use crate::wire::text;
 
-/// Bytes of the largest answer a log on this machine gives.
+/// Bytes of the largest answer read from a data directory.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What a log gives on one page.
+/// How many statements fit on one page.
 fn limits() -> RangedI64ValueParser<u32> {
     RangedI64ValueParser::new().range(1..=200)
 }
 
-/// Which log to ask.
+/// Which log to read.
 #[derive(clap::Args)]
 pub(in crate::cli) struct Source {
     #[command(flatten)]
@@ -72,10 +75,10 @@ pub(in crate::cli) struct LogArgs {
     /// How many, at most 200
     #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = limits())]
     limit: u32,
-    /// Where the page before ended
+    /// Cursor printed under the previous page
     #[arg(long)]
     cursor: Option<String>,
-    /// Only what still waits for somebody
+    /// Only records that are still open
     #[arg(long, conflicts_with = "verdict")]
     open: bool,
     #[command(flatten)]
@@ -129,28 +132,33 @@ pub(in crate::cli) async fn log(args: &LogArgs, out: &Out) -> anyhow::Result<Ans
         ("limit", Some(limit.as_str())),
     ];
     let pairs: Vec<_> = pairs.into_iter().filter_map(|(name, v)| Some((name, v?))).collect();
-    let what = if args.open { "open-items" } else { "statements" };
-    let page = ask(&args.source, &["api", "v1", what], &pairs).await?;
-    show(&page, out)
+    if args.open {
+        let page = get(&args.source, &["api", "v1", "open-items"], &pairs).await?;
+        show(&page, item_line, out)
+    } else {
+        let page = get(&args.source, &["api", "v1", "statements"], &pairs).await?;
+        show(&page, entry_line, out)
+    }
 }
 
 pub(in crate::cli) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<Answer> {
     let limit = args.limit.to_string();
     let mut pairs: Vec<_> = args.words.iter().map(|word| ("any", word.as_str())).collect();
     pairs.push(("limit", &limit));
-    let page = ask(&args.source, &["api", "v1", "statements"], &pairs).await?;
+    let page = get(&args.source, &["api", "v1", "statements"], &pairs).await?;
     let searched: Vec<&str> = Field::SEARCHED.iter().map(|field| field.name()).collect();
     out.note(printable!("searched {} for whole values", searched.join(", ")));
-    show(&page, out)
+    show(&page, entry_line, out)
 }
 
 pub(in crate::cli) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result<Answer> {
     let name = names::story(&args.source, &args.id).await?;
-    let story = ask(&args.source, &["api", "v1", "stories", &name], &[]).await?;
-    out.answer(&story, story_text(&story))?;
-    let open = story.get("chain").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    say_how_to_close(open.iter().filter(|record| string(record, "state") == "open"), out);
-    note(&story, out);
+    let Received { document, view } =
+        get::<StoryView>(&args.source, &["api", "v1", "stories", &name], &[]).await?;
+    out.answer(&document, story_text(&view))?;
+    let open = view.chain.iter().find(|record| record.state == "open");
+    note_how_to_close(open.map(|record| &record.item), out);
+    out.note(Printable::long(&view.note));
     Ok(Answer::Yes)
 }
 
@@ -158,43 +166,60 @@ pub(in crate::cli) async fn open_items(args: &OpenArgs, out: &Out) -> anyhow::Re
     let limit = args.limit.to_string();
     let operator = args.operator.iter().map(|operator| ("operator", operator.as_str()));
     let pairs: Vec<_> = operator.chain([("limit", limit.as_str())]).collect();
-    let page = ask(&args.source, &["api", "v1", "open-items"], &pairs).await?;
-    let answer = show(&page, out)?;
-    let open = page.get("statements").and_then(Value::as_array);
-    say_how_to_close(open.into_iter().flatten(), out);
+    let page = get(&args.source, &["api", "v1", "open-items"], &pairs).await?;
+    let answer = show(&page, item_line, out)?;
+    note_how_to_close(page.view.statements.first(), out);
     Ok(answer)
 }
 
-/// What the next command needs: `--supersedes` takes the number.
-fn say_how_to_close<'a>(mut open: impl Iterator<Item = &'a Value>, out: &Out) {
-    let Some(index) = open.next().and_then(|entry| entry.get("index")?.as_u64()) else { return };
+/// Prints the command that closes an item: `--supersedes` takes its index.
+fn note_how_to_close(open: Option<&ItemView>, out: &Out) {
+    let Some(item) = open else { return };
     out.note(printable!(
         "next\n  {} record ACTION.json --key KEY --supersedes {}",
         super::program(),
-        index
+        item.entry.index
     ));
 }
 
-/// Whether a log said that there is nothing, or knows no such path.
+/// Whether the log has no such entry or no such path.
 pub(in crate::cli) fn fetch_error_is_not_found(stop: &Stop) -> bool {
     stop.code == "not-found"
 }
 
-/// One question, whoever answers it.
-pub(in crate::cli) async fn ask(
+/// An answer of the API: as it was received, for `--json`, and as a type.
+pub(in crate::cli) struct Received<T> {
+    pub(in crate::cli) document: Value,
+    pub(in crate::cli) view: T,
+}
+
+/// Gets an answer of the API, from a running log or a data directory.
+pub(in crate::cli) async fn get<T: DeserializeOwned>(
+    source: &Source,
+    path: &[&str],
+    pairs: &[(&str, &str)],
+) -> anyhow::Result<Received<T>> {
+    let document = get_json(source, path, pairs).await?;
+    let view = T::deserialize(&document).context("the log does not answer as this API does")?;
+    Ok(Received { document, view })
+}
+
+/// Gets a JSON document.
+pub(in crate::cli) async fn get_json(
     source: &Source,
     path: &[&str],
     pairs: &[(&str, &str)],
 ) -> anyhow::Result<Value> {
-    let body = fetch(source, path, (pairs, "application/json")).await?;
+    let body = fetch(source, path, pairs, "application/json").await?;
     serde_json::from_slice(&body).context("the log does not answer with JSON")
 }
 
-/// The bytes of one answer.
+/// Gets the bytes of an answer.
 pub(in crate::cli) async fn fetch(
     source: &Source,
     path: &[&str],
-    (pairs, accept): (&[(&str, &str)], &str),
+    pairs: &[(&str, &str)],
+    accept: &str,
 ) -> anyhow::Result<Vec<u8>> {
     let client = match source.data {
         Some(_) => Client::new("http://127.0.0.1", None, None)?,
@@ -209,11 +234,11 @@ pub(in crate::cli) async fn fetch(
     }
     match &source.data {
         None => client.fetch(url.as_str(), accept).await,
-        Some(data) => ask_here(data, &url).await,
+        Some(data) => fetch_from_directory(data, &url).await,
     }
 }
 
-async fn ask_here(data: &std::path::Path, url: &Url) -> anyhow::Result<Vec<u8>> {
+async fn fetch_from_directory(data: &Path, url: &Url) -> anyhow::Result<Vec<u8>> {
     let given = Given { data: Some(data), ..Given::default() };
     let config = settings::load(&given)?.config;
     let options = Options { read_only: true, ..Options::from_config(&config) };
@@ -228,114 +253,115 @@ async fn ask_here(data: &std::path::Path, url: &Url) -> anyhow::Result<Vec<u8>> 
     Reply { url: url.clone(), status, location: None, retry_after: None, body }.found()
 }
 
-fn show(page: &Value, out: &Out) -> anyhow::Result<Answer> {
-    let list = page.get("statements");
-    let entries = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+fn show<T>(
+    page: &Received<SearchPage<T>>,
+    line: impl Fn(&T) -> Printable,
+    out: &Out,
+) -> anyhow::Result<Answer> {
+    let Received { document, view } = page;
     let mut lines = Printable::default();
-    entries.iter().for_each(|entry| line(&mut lines, entry));
-    if entries.is_empty() {
+    view.statements.iter().for_each(|statement| lines.line(line(statement)));
+    if view.statements.is_empty() {
         lines.line("none");
     }
-    out.answer(page, lines)?;
-    if page.get("is_cut").and_then(Value::as_bool) == Some(true) {
+    out.answer(document, lines)?;
+    if view.is_cut {
         out.note("the search cost too much and stopped early; go on with --cursor");
     }
-    if let Some(cursor) = page.get("cursor").and_then(Value::as_str) {
+    if let Some(cursor) = &view.cursor {
         out.note(printable!("there may be more: --cursor {}", cursor));
     }
-    note(page, out);
+    out.note(Printable::long(&view.note));
     Ok(Answer::Yes)
 }
 
-fn note(object: &Value, out: &Out) {
-    let said = string(object, "note");
-    if !said.is_empty() {
-        out.note(Printable::long(said));
-    }
-}
-
-fn string<'a>(object: &'a Value, name: &str) -> &'a str {
-    object.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
 /// `#17  2026-01-01T00:00:00Z  executed  https://agent.example  urn:…  7f3c9d21…04a1`
-fn line(lines: &mut Printable, entry: &Value) {
-    let index = entry.get("index").and_then(Value::as_u64).unwrap_or_default();
-    let verdict = entry.get("record").map(|record| string(record, "verdict"));
-    let what = verdict.filter(|v| !v.is_empty()).unwrap_or_else(|| string(entry, "profile"));
-    let (time, issuer) = (string(entry, "registered_at"), string(entry, "issuer"));
-    let (subject, id) = (string(entry, "subject"), text::short(string(entry, "id")));
-    lines.push(printable!("#{:<6} {}  {:<15} {}  {}  {}", index, time, what, issuer, subject, id));
-    let happened = entry.pointer("/record/happened").and_then(Value::as_bool);
-    if happened == Some(false) {
-        lines.push("  COUNTERFACTUAL: did not happen");
+fn entry_line(entry: &EntryView) -> Printable {
+    let verdict = entry.record.verdict.as_deref().filter(|verdict| !verdict.is_empty());
+    let mut line = printable!(
+        "#{:<6} {}  {:<15} {}  {}  {}",
+        entry.index,
+        entry.registered_at,
+        verdict.unwrap_or(&entry.profile),
+        entry.issuer,
+        entry.subject,
+        text::short(&entry.id.to_string())
+    );
+    if entry.record.happened == Some(false) {
+        line.push("  COUNTERFACTUAL: did not happen");
     }
-    let expires = string(entry, "expires_at_by_its_own_clock");
-    if !expires.is_empty() {
-        lines.push(printable!("  expires {} by its own clock", expires));
+    line
+}
+
+fn item_line(item: &ItemView) -> Printable {
+    let mut line = entry_line(&item.entry);
+    if let Some(expires) = &item.expires_at_by_its_own_clock {
+        line.push(printable!("  expires {} by its own clock", expires));
     }
-    lines.push("\n");
+    line
 }
 
 /// `https://agent.example (pinned)`
-fn teller(says: Option<&Value>) -> String {
-    let Some(says) = says else { return "nobody knows who".to_owned() };
-    let binding = Some(string(says, "binding")).filter(|binding| !binding.is_empty());
-    format!("{} ({})", string(says, "issuer"), binding.unwrap_or("not known how"))
+fn reporter(reporter: Option<&Reporter>) -> String {
+    let Some(Reporter { issuer, binding }) = reporter else {
+        return "an unknown issuer".to_owned();
+    };
+    format!("{issuer} ({})", binding.as_deref().unwrap_or("not known how"))
 }
 
-fn story_text(story: &Value) -> Printable {
-    let list = |name| story.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    // Who reads one line must not miss that the records contradict each other.
-    let errors = list("findings").iter().filter(|f| string(f, "severity") == "error").count();
+/// `[3,5]`
+fn indices(list: &[LeafIndex]) -> String {
+    let list: Vec<String> = list.iter().map(LeafIndex::to_string).collect();
+    format!("[{}]", list.join(","))
+}
+
+fn story_text(story: &StoryView) -> Printable {
+    // The first line says that records contradict each other: some readers
+    // read no further.
+    let errors = story.findings.iter().filter(|finding| finding.severity == "error").count();
     let errors = match errors {
         0 => String::new(),
         1 => ", 1 error below".to_owned(),
         many => format!(", {many} errors below"),
     };
-    let (state, id) = (string(story, "state"), string(story, "id"));
-    let mut lines = printable!("{}{}  {}\n", state, errors, id);
-    for record in list("chain") {
-        let closed = record.get("closed_by").and_then(Value::as_u64);
-        let closed = closed.map_or(String::new(), |by| format!(" by #{by}"));
-        let reverted = record.get("reverted_by").and_then(Value::as_u64);
-        let reverted = reverted.map_or(String::new(), |by| {
-            format!(" reverted by #{by}, says {},", teller(record.get("reverted_says")))
+    let mut lines = printable!("{}{}  {}\n", story.state, errors, story.id);
+    for record in &story.chain {
+        let closed = record.closed_by.map_or(String::new(), |by| format!(" by #{by}"));
+        let reverted = record.reverted.as_ref().map_or(String::new(), |reverted| {
+            let says = reporter(reverted.reverted_says.as_ref());
+            format!(" reverted by #{}, says {says},", reverted.reverted_by)
         });
-        lines.push(printable!("  {:<9}{}{} ", string(&record, "state"), closed, reverted));
-        line(&mut lines, &record);
+        lines.push(printable!("  {:<9}{}{} ", record.state, closed, reverted));
+        lines.line(item_line(&record.item));
     }
-    for outcome in list("outcomes") {
-        let about = outcome.get("about").map(Value::to_string).unwrap_or_default();
-        let (how, who) = (string(&outcome, "correlation"), teller(outcome.get("says")));
-        lines.push(printable!("  outcome, {} {}, says {}, ", how, about, who));
-        line(&mut lines, &outcome);
+    for outcome in &story.outcomes {
+        let (about, says) = (indices(&outcome.about), reporter(outcome.says.as_ref()));
+        lines.push(printable!("  outcome, {} {}, says {}, ", outcome.correlation, about, says));
+        lines.line(entry_line(&outcome.entry));
     }
-    for fork in list("forks") {
-        let index = fork.get("index").and_then(Value::as_u64).unwrap_or_default();
-        let children = fork.get("children").map(Value::to_string).unwrap_or_default();
-        lines.line(printable!("  fork      #{} is followed by {}", index, children));
+    for fork in &story.forks {
+        let children = indices(&fork.children);
+        lines.line(printable!("  fork      #{} is followed by {}", fork.index, children));
     }
-    for session in list("sessions") {
-        let statements = session.get("statements").and_then(Value::as_array).map_or(0, Vec::len);
-        let is_whole = session.get("is_gap_free").and_then(Value::as_bool) == Some(true);
-        let how = if is_whole { "gap-free" } else { "NOT gap-free" };
-        let last = session.get("last").and_then(Value::as_u64);
-        let last = last.map_or("no event".to_owned(), |last| format!("up to event {last}"));
+    for session in &story.sessions {
+        let last = session.last.map_or("no event".to_owned(), |last| format!("up to event {last}"));
         lines.line(printable!(
             "  session   {} of {}: {} statements, {}, {}",
-            string(&session, "session"),
-            string(&session, "issuer"),
-            statements,
+            session.session,
+            session.issuer,
+            session.statements.len(),
             last,
-            how
+            if session.is_gap_free { "gap-free" } else { "NOT gap-free" }
         ));
     }
-    for finding in list("findings") {
-        let index = finding.get("index").and_then(Value::as_u64).unwrap_or_default();
-        let (severity, detail) = (string(&finding, "severity"), string(&finding, "detail"));
-        let code = string(&finding, "code");
-        lines.line(printable!("  {:<9} #{}: {} ({})", severity, index, detail, code));
+    for finding in &story.findings {
+        lines.line(printable!(
+            "  {:<9} #{}: {} ({})",
+            finding.severity,
+            finding.index,
+            finding.detail,
+            finding.code
+        ));
     }
     lines
 }

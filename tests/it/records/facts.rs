@@ -7,7 +7,7 @@ use std::path::Path;
 use capstan::envelope::{RulesVersion, SignedStatement, StatementId};
 use capstan::log::LeafIndex;
 use capstan::policy::{Facts, Memory};
-use capstan::profile::cra::trace::Continuity;
+use capstan::profile::session::Continuity;
 use capstan::profile::{Read, pacr, pca, read_payload};
 use capstan::service::{self, ReplayOptions};
 use capstan::store::{DataDir, Store};

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::cli::check::report::finding;
 use crate::envelope::SignedStatement;
 use crate::profile::{self, Compared, Control, Record, Resumption};
-use crate::service::summary_json;
+use crate::service::views::RecordView;
 use crate::wire::printable::{Printable, printable};
 
 /// The facts of a record, and what was noticed while reading it. The modes
@@ -21,7 +21,7 @@ pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
     }
     let mut fields = Map::new();
     fields.insert("artefact".to_owned(), read.record.profile().into());
-    if let Json::Object(summary) = summary_json(&read.summary) {
+    if let Ok(Json::Object(summary)) = serde_json::to_value(RecordView::from(&read.summary)) {
         fields.extend(summary);
     }
     if let Record::Capsule(capsule) = &read.record {
