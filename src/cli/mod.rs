@@ -18,13 +18,10 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use check::{audit, pacr, pca, trace, trust, verify};
-use operate::{
-    backup, config, dev, fsck, health, init, key, packaging, policy, reindex, replay, restore,
-    serve,
-};
+use operate::{backup, config, dev, fsck, health, init, key, packaging, policy, replay, serve};
 use output::{Out, OutputArgs};
 use produce::{keygen, outbox, register, seal};
-use read::{bundle, inspect, lineage, prove, search};
+use read::{inspect, lineage, prove, search};
 use stop::broken_store;
 
 pub use stop::{Answer, Stop};
@@ -79,17 +76,17 @@ enum Verb {
     /// List records that wait for somebody
     OpenItems(search::OpenArgs),
     /// Pack a statement with all that shows why it is in the log
-    Bundle(bundle::Args),
+    Bundle(prove::BundleArgs),
     /// Make the search index of a log again
-    Reindex(reindex::Args),
+    Reindex(fsck::ReindexArgs),
     /// Recompute a log on this machine from its bytes
     Fsck(fsck::Args),
     /// Copy a log, running or not, and recompute the copy
-    Backup(backup::Args),
+    Backup(backup::BackupArgs),
     /// Make a log from a copy; it writes once nothing newer is known to exist
-    Restore(restore::RestoreArgs),
+    Restore(backup::RestoreArgs),
     /// Let a restored or moved log write again
-    Resume(restore::ResumeArgs),
+    Resume(backup::ResumeArgs),
     /// Make every decision of a log again, from the log alone
     Replay(replay::Args),
     /// Check and export causal records
@@ -163,8 +160,8 @@ pub fn run_program<P: Parser>(
 fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
     match verb {
         Verb::Audit(args) => on_network(audit::run(&args, out)),
-        Verb::Backup(args) => backup::run(&args, out),
-        Verb::Bundle(args) => on_network(bundle::run(&args, out)),
+        Verb::Backup(args) => backup::backup(&args, out),
+        Verb::Bundle(args) => on_network(prove::bundle(&args, out)),
         Verb::Completions(args) => packaging::completions(&args, out),
         Verb::Config(verb) => config::run(&verb, out),
         Verb::Dev(args) => on_network(dev::run(&args, out)),
@@ -187,9 +184,9 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Record(args) => on_network(outbox::record(&args, out)),
         Verb::Register(args) => on_network(register::run(&args, out)),
         Verb::Replay(args) => on_network(replay::run(&args, out)),
-        Verb::Reindex(args) => reindex::run(&args, out),
-        Verb::Restore(args) => on_network(restore::restore(&args, out)),
-        Verb::Resume(args) => on_network(restore::resume(&args, out)),
+        Verb::Reindex(args) => fsck::reindex(&args, out),
+        Verb::Restore(args) => on_network(backup::restore(&args, out)),
+        Verb::Resume(args) => on_network(backup::resume(&args, out)),
         Verb::Seal(args) => on_network(seal::run(&args, out)),
         Verb::Serve(args) => on_network(serve::run(&args, out)),
         Verb::Story(args) => on_network(search::story(&args, out)),

@@ -1,7 +1,5 @@
 //! `capstan trace`: event chains of agent sessions, in files.
 
-mod show;
-
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
@@ -9,9 +7,10 @@ use serde_json::{Value as Json, json};
 use super::report;
 use crate::cli::output::Out;
 use crate::cli::{Answer, files};
-use crate::profile::cra::trace::{Chain, Difference, GENESIS, History, Parting, compare};
+use crate::profile::cra::trace::{Chain, Difference, Event, GENESIS, History, Parting, compare};
 use crate::profile::{Finding, Severity};
 use crate::wire::printable::{Printable, printable};
+use crate::wire::text;
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
@@ -57,7 +56,7 @@ pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
     match verb {
         Verb::Verify(args) => verify(args, out),
         Verb::Diff(args) => diff(args, out),
-        Verb::Show(args) => show::run(&read(&args.file)?, out),
+        Verb::Show(args) => show(&read(&args.file)?, out),
     }
 }
 
@@ -248,4 +247,70 @@ fn difference(difference: &Difference) -> Json {
             "at": at,
         }),
     }
+}
+
+/// The fields that describe an event; the first one that it has is shown.
+const DESCRIPTIVE: [&str; 8] = [
+    "action_id",
+    "policy_id",
+    "block_id",
+    "decision_type",
+    "operation",
+    "reason",
+    "agent_id",
+    "resolution_id",
+];
+
+fn show(history: &History, out: &Out) -> anyhow::Result<Answer> {
+    let mut lines = Printable::default();
+    let mut session = "";
+    for event in &history.events {
+        if event.session_id != session {
+            session = &event.session_id;
+            lines.line(printable!("session {}", session));
+        }
+        lines.line(event_line(event));
+    }
+    if history.events.is_empty() {
+        lines.line("none");
+    }
+    let unread = history.findings.iter().filter(|finding| finding.gating).count();
+    if !history.is_whole {
+        let what = "some events cannot be read";
+        lines.line(printable!("{} ({} errors); see trace verify", what, unread));
+    }
+    let events: Vec<Json> = history.events.iter().map(event_object).collect();
+    out.answer(&json!({ "events": events, "is_whole": history.is_whole }), lines)?;
+    Ok(if history.events.is_empty() { Answer::Unanswered } else { Answer::Yes })
+}
+
+/// `   3  2024-12-28T12:00:02Z  action.denied  ticket.delete  82d7fc53…c8a9`
+fn event_line(event: &Event) -> Printable {
+    printable!(
+        "{:>6}  {:<27}  {:<26}  {:<32}  {}",
+        event.sequence,
+        event.timestamp,
+        event.event_type,
+        description(event),
+        text::short(&event.hash)
+    )
+}
+
+/// Cut to the width of its column.
+fn description(event: &Event) -> String {
+    let text = DESCRIPTIVE.iter().find_map(|name| event.text(name)).unwrap_or_default();
+    text.chars().take(32).collect()
+}
+
+fn event_object(event: &Event) -> Json {
+    json!({
+        "line": event.line + 1,
+        "session": event.session_id,
+        "sequence": event.sequence,
+        "timestamp": event.timestamp,
+        "event_type": event.event_type,
+        "about": DESCRIPTIVE.iter().find_map(|name| event.text(name)),
+        "hash": event.hash,
+        "form": event.form().map(|form| form.name()),
+    })
 }

@@ -1,7 +1,5 @@
 //! `capstan policy`: what a policy says, before and after it is in force.
 
-mod cases;
-mod compare;
 mod sample;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +10,7 @@ use serde_json::json;
 use crate::cli::output::Out;
 use crate::cli::{Answer, Stop, broken_store, files};
 use crate::envelope::{Door, Resolved, SignedStatement};
-use crate::policy::{Facts, Policy, RuleTrace};
+use crate::policy::{Cases, Facts, Policy, Rule, RuleTrace};
 use crate::service::{self, ReplayOptions, now};
 use crate::wire::printable::{Printable, printable};
 use crate::{profile, store};
@@ -24,13 +22,13 @@ pub(in crate::cli) enum Verb {
     Explain(ExplainArgs),
     /// Run the cases beside policies
     #[command(after_help = "Example: capstan policy test policy/agents.toml")]
-    Test(cases::Args),
+    Test(TestArgs),
     /// Decide what is logged again under another policy; changes nothing
     #[command(after_help = "Example: capstan policy try agents.toml --data DIR --last 1000")]
     Try(TryArgs),
     /// Show which rules two policies do not share
     #[command(after_help = "Example: capstan policy diff policy.toml agents.toml")]
-    Diff(compare::Args),
+    Diff(DiffArgs),
     /// Write a policy that admits statements like these
     #[command(after_help = "Example: capstan policy from-sample *.cose -o policy.toml")]
     FromSample(sample::Args),
@@ -92,9 +90,9 @@ pub(in crate::cli) struct SetArgs {
 pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
     match verb {
         Verb::Explain(args) => explain(args, out),
-        Verb::Test(args) => cases::run(args, out),
+        Verb::Test(args) => test(args, out),
         Verb::Try(args) => try_out(args, out),
-        Verb::Diff(args) => compare::run(args, out),
+        Verb::Diff(args) => diff(args, out),
         Verb::FromSample(args) => sample::run(args, out),
         Verb::Refusals(args) => refusals(args, out),
         Verb::Set(args) => set(args, out),
@@ -228,4 +226,86 @@ fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Answer> {
         text,
     )?;
     Ok(Answer::Yes)
+}
+
+#[derive(clap::Args)]
+pub(in crate::cli) struct TestArgs {
+    /// Policies; the cases of NAME.toml are in NAME.cases.toml
+    #[arg(value_name = "POLICY", default_value = "policy.toml")]
+    policies: Vec<PathBuf>,
+}
+
+/// Runs the cases beside policies.
+fn test(args: &TestArgs, out: &Out) -> anyhow::Result<Answer> {
+    let (mut text, mut objects, mut failed, mut ran) = (Printable::default(), Vec::new(), 0, 0);
+    for path in args.policies.iter().filter(|path| !is_cases(path)) {
+        let policy = load(path)?;
+        let beside = path.with_extension("cases.toml");
+        let cases = Cases::parse(&files::read_text(&beside)?);
+        let cases =
+            cases.map_err(|e| Stop::failed("cases", format!("{}: {e}", beside.display())))?;
+        for outcome in cases.run(&policy) {
+            ran += 1;
+            let word = if outcome.ok { "ok  " } else { "FAIL" };
+            text.line(printable!("{}  {}: {}", word, policy.name(), outcome.name));
+            if !outcome.ok {
+                failed += 1;
+                text.line(printable!("      {}", outcome.detail));
+            }
+            objects.push(json!({
+                "policy": policy.name(), "case": outcome.name, "ok": outcome.ok,
+                "admitted": outcome.admitted, "detail": outcome.detail,
+            }));
+        }
+    }
+    text.line(printable!("{} cases, {} failed", ran, failed));
+    out.answer(&json!({ "ok": failed == 0, "cases": objects }), text)?;
+    Ok(if failed == 0 { Answer::Yes } else { Answer::No })
+}
+
+/// So that `policy/*.toml` may be given.
+fn is_cases(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(".cases.toml")
+}
+
+#[derive(clap::Args)]
+pub(in crate::cli) struct DiffArgs {
+    /// The one policy
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The other
+    #[arg(value_name = "B")]
+    b: PathBuf,
+}
+
+/// Every rule as a line; two rules that ask the same are the same line.
+fn rule_lines(policy: &Policy) -> Vec<String> {
+    let line = |effect: &str, rule: &Rule| {
+        let wanted: Vec<String> = rule.wanted().collect();
+        format!("{effect} {:?} if {}", rule.name(), wanted.join("; "))
+    };
+    let (refuse, allow) = policy.rules();
+    let refuse = refuse.iter().map(|rule| line("refuse", rule));
+    let mut lines: Vec<String> = refuse.chain(allow.iter().map(|r| line("allow", r))).collect();
+    lines.extend(policy.rate().map(|rate| format!("rate {} per minute", rate.per_minute)));
+    lines
+}
+
+/// Which rules two policies do not share.
+fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Answer> {
+    let (a, b) = (rule_lines(&load(&args.a)?), rule_lines(&load(&args.b)?));
+    let removed: Vec<&String> = a.iter().filter(|line| !b.contains(line)).collect();
+    let added: Vec<&String> = b.iter().filter(|line| !a.contains(line)).collect();
+    let mut text = Printable::default();
+    for (mark, lines) in [("-", &removed), ("+", &added)] {
+        for line in lines {
+            text.line(printable!("{} {}", mark, line));
+        }
+    }
+    let same = removed.is_empty() && added.is_empty();
+    if same {
+        text.line("the same rules");
+    }
+    out.answer(&json!({ "ok": same, "removed": removed, "added": added }), text)?;
+    Ok(if same { Answer::Yes } else { Answer::No })
 }

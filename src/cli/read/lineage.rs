@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::output::Out;
+use super::names;
 use super::search::{Received, Source, get, get_json};
-use super::{Answer, names};
+use crate::cli::Answer;
+use crate::cli::output::Out;
 use crate::service::views::{EstimatesView, LineageView, OrderView};
 use crate::wire::printable::{Printable, printable};
 

@@ -6,10 +6,10 @@
 
 use std::path::Path;
 
-use super::output::Out;
 use super::search::{Source, fetch_error_is_not_found, get};
-use super::target::Target;
-use super::{Stop, files};
+use crate::cli::client::target::Target;
+use crate::cli::output::Out;
+use crate::cli::{Stop, files};
 use crate::envelope::SignedStatement;
 use crate::profile::capsule::SUBJECT_PREFIX;
 use crate::profile::{Record, read_payload};
@@ -75,7 +75,7 @@ pub(in crate::cli) async fn superseded(
             out.note(printable!(
                 "nobody could be asked whether {} is a capsule: {}",
                 text::short(name),
-                Printable::long(super::output::chain(&error))
+                Printable::long(crate::cli::output::chain(&error))
             ));
             return Ok(Some(name.to_owned()));
         }

@@ -1,11 +1,11 @@
-//! `capstan prove`: fresh proofs from a log, looked at before they are kept.
+//! `capstan prove` and `capstan bundle`: proofs fetched from a log.
 
 use std::path::PathBuf;
 
 use reqwest::Method;
 
 use super::names;
-use super::search::Source;
+use super::search::{Source, fetch};
 use crate::cli::client::Client;
 use crate::cli::client::target::Target;
 use crate::cli::client::wait;
@@ -87,4 +87,27 @@ async fn grown(client: &Client, from: u64, to: u64) -> anyhow::Result<Vec<u8>> {
         return Ok(bytes);
     }
     Err(Stop::no("other-proof", "the log answers with another proof").into())
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan bundle ID --url http://127.0.0.1:8787 -o action.bundle; \
+                  capstan verify action.bundle")]
+pub(in crate::cli) struct BundleArgs {
+    /// Statement id or its first 8 digits, 6, capsule id or action id
+    id: String,
+    #[command(flatten)]
+    source: Source,
+    /// File for the bundle instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(in crate::cli) async fn bundle(args: &BundleArgs, out: &Out) -> anyhow::Result<Answer> {
+    let id = names::statement(&args.source, &args.id).await?;
+    let path = ["api", "v1", "bundles", &id];
+    let bytes = fetch(&args.source, &path, &[], "application/cbor").await?;
+    let output = args.output.as_deref();
+    let object = serde_json::Map::new();
+    files::deliver(Delivery { output, name: "bundle", bytes: &bytes, object }, out)?;
+    Ok(Answer::Yes)
 }

@@ -14,11 +14,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use super::client::{Client, Reply};
-use super::output::Out;
-use super::settings::{self, Given};
-use super::target::Target;
-use super::{Answer, Stop, broken_store, names};
+use super::names;
+use crate::cli::client::target::Target;
+use crate::cli::client::{Client, Reply};
+use crate::cli::output::Out;
+use crate::cli::settings::{self, Given};
+use crate::cli::{Answer, Stop, broken_store};
 use crate::http::{self, HttpOptions};
 use crate::log::LeafIndex;
 use crate::metrics::Metrics;
@@ -177,7 +178,7 @@ fn note_how_to_close(open: Option<&ItemView>, out: &Out) {
     let Some(item) = open else { return };
     out.note(printable!(
         "next\n  {} record ACTION.json --key KEY --supersedes {}",
-        super::program(),
+        crate::cli::program(),
         item.entry.index
     ));
 }
