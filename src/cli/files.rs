@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::Stop;
+use super::CliError;
 use super::output::{Out, stdout_is_terminal};
 use crate::checkpoint::VerifierKey;
 use crate::key::{PublicKey, SigningKey};
@@ -34,7 +34,7 @@ pub(super) fn write(path: Option<&Path>, bytes: &[u8], out: &Out) -> anyhow::Res
     match path {
         Some(path) if path != Path::new("-") => write_file(path, bytes),
         None if stdout_is_terminal() => {
-            let stop = Stop::failed("usage", "the result is binary and would go to the screen");
+            let stop = CliError::failed("usage", "the result is binary and would go to the screen");
             Err(stop.next("the same command with `-o FILE`").into())
         }
         _ => out.raw(bytes),
@@ -93,14 +93,14 @@ pub fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
 }
 
 /// Who gives the public half gets told so, not that its mode is wrong.
-fn refuse_public(path: &Path) -> Result<(), Stop> {
+fn refuse_public(path: &Path) -> Result<(), CliError> {
     let is_public =
         std::fs::read_to_string(path).is_ok_and(|text| text.contains("-----BEGIN PUBLIC KEY-----"));
     if !is_public {
         return Ok(());
     }
     let what = format!("{} is a public key; signing needs the private one", path.display());
-    let stop = Stop::failed("public-key", what);
+    let stop = CliError::failed("public-key", what);
     let private = path.with_extension("");
     let is_named_so = path.extension().is_some_and(|ext| ext == "pub") && private.exists();
     Err(if is_named_so { stop.next(format!("--key {}", private.display())) } else { stop })
@@ -172,7 +172,7 @@ pub(super) fn trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
     let path = path.display();
     let error = trust::Error::Unscoped { names: trust.unscoped() };
     let next = format!("capstan trust upgrade {path} --anchor {name:?} --spiffe DOMAIN");
-    Err(Stop::cannot_tell(error.code(), format!("{path}: {error}")).next(next).into())
+    Err(CliError::cannot_tell(error.code(), format!("{path}: {error}")).next(next).into())
 }
 
 /// The same, whatever its anchors say.

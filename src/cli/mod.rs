@@ -5,26 +5,26 @@
 
 mod check;
 pub mod client;
+mod exit;
 pub mod files;
 mod operate;
 pub mod output;
 mod produce;
 mod read;
 mod settings;
-mod stop;
 
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
 use check::{audit, pacr, pca, trace, trust, verify};
+use exit::broken_store;
 use operate::{backup, config, dev, fsck, health, init, key, packaging, policy, replay, serve};
 use output::{Out, OutputArgs};
 use produce::{keygen, outbox, register, seal};
 use read::{inspect, lineage, prove, search};
-use stop::broken_store;
 
-pub use stop::{Answer, Stop};
+pub use exit::{CliError, Exit};
 
 use crate::store;
 
@@ -128,7 +128,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         |cli, out| {
             let out_for_store = *out;
             store::when_hopeless(move |error| {
-                i32::from(out_for_store.error(&stop::unusable(error)))
+                i32::from(out_for_store.error(&exit::unusable(error)))
             });
             act(cli.verb, out)
         },
@@ -139,14 +139,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 pub fn run_program<P: Parser>(
     arguments: impl IntoIterator<Item = OsString>,
     out_of: impl FnOnce(&P) -> Out,
-    act: impl FnOnce(P, &Out) -> anyhow::Result<Answer>,
+    act: impl FnOnce(P, &Out) -> anyhow::Result<Exit>,
 ) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     match P::try_parse_from(&arguments) {
         Ok(parsed) => {
             let out = out_of(&parsed);
             match act(parsed, &out) {
-                Ok(answer) => answer.exit_code(),
+                Ok(exit) => exit.code(),
                 Err(error) => out.error(&error),
             }
         }
@@ -157,7 +157,7 @@ pub fn run_program<P: Parser>(
     }
 }
 
-fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
+fn act(verb: Verb, out: &Out) -> anyhow::Result<Exit> {
     match verb {
         Verb::Audit(args) => on_network(audit::run(&args, out)),
         Verb::Backup(args) => backup::backup(&args, out),
@@ -202,7 +202,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
 }
 
 /// Only verbs that go through here can open a socket.
-pub fn on_network(work: impl Future<Output = anyhow::Result<Answer>>) -> anyhow::Result<Answer> {
+pub fn on_network(work: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
 }
 

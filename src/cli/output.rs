@@ -14,7 +14,7 @@ use clap::error::{ContextKind, ContextValue};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use super::{Answer, Stop};
+use super::{CliError, Exit};
 use crate::wire::printable::{self, Printable, printable};
 
 /// The flags that every command takes.
@@ -108,7 +108,7 @@ impl Out {
     /// Prints an error once, with its causes and the next step; gives the
     /// exit code.
     pub(super) fn error(&self, error: &anyhow::Error) -> u8 {
-        let stop = error.downcast_ref::<Stop>();
+        let stop = error.downcast_ref::<CliError>();
         let text = chain(error);
         self.complain(Printable::long(&text));
         let details = stop.and_then(|stop| stop.details.as_ref());
@@ -118,14 +118,14 @@ impl Out {
         if let Some(next) = stop.and_then(|stop| stop.next.as_ref()) {
             say(printable!("try: {}", Printable::long(next)));
         }
-        let answer = stop.map_or(Answer::Unanswered, |stop| stop.answer);
+        let exit = stop.map_or(Exit::Failed, |stop| stop.exit);
         if self.json {
-            let ok = (answer == Answer::No).then_some(false);
+            let ok = (exit == Exit::No).then_some(false);
             let code = stop.map_or("failed", |stop| stop.code);
             let details = details.map(|details| details.without_end().to_owned());
             let _gone = self.answer(&Failed { ok, code, error: text, details }, "");
         }
-        answer.exit_code()
+        exit.code()
     }
 
     /// Whether the result is one JSON object.
@@ -272,7 +272,7 @@ pub(super) fn stdout_is_terminal() -> bool {
 /// Help and usage errors, as the parser words them. What the user typed may
 /// be a file name that somebody else made up.
 pub(super) fn usage(mut error: clap::Error, out: &Out) -> u8 {
-    let code = u8::try_from(error.exit_code()).unwrap_or(Answer::Unanswered.exit_code());
+    let code = u8::try_from(error.exit_code()).unwrap_or(Exit::Failed.code());
     if !error.use_stderr() {
         let _gone = error.print();
         return code;
@@ -309,7 +309,7 @@ pub(super) fn usage(mut error: clap::Error, out: &Out) -> u8 {
 }
 
 /// Commands that became programs of their own.
-fn moved(error: &clap::Error) -> Option<Stop> {
+fn moved(error: &clap::Error) -> Option<CliError> {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
@@ -318,6 +318,6 @@ fn moved(error: &clap::Error) -> Option<Stop> {
         "conformance" => ("the PCA conformance suite", "capstan-pca-conformance"),
         _ => return None,
     };
-    let stop = Stop::failed("usage", format!("{what} is the program {program}"));
+    let stop = CliError::failed("usage", format!("{what} is the program {program}"));
     Some(stop.next(format!("cargo run --package capstan-tools --bin {program}")))
 }

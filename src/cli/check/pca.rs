@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::SignedStatement;
 use crate::profile::pca::{self, Checked, Constraints, Decision, Demand, Evaluation, Level};
 use crate::profile::pca::{Observations, Outcome, PcaCertificateRecord, Request, Source, Verdict};
@@ -53,12 +53,12 @@ enum Profile {
     Gold,
 }
 
-pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     let Verb::Check(args) = verb;
     check(args, out)
 }
 
-fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
+fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Exit> {
     let certificate = PcaCertificateRecord::read(&certificate_bytes(&args.certificate)?);
     let constraints = args.constraints.as_deref().map(files::read).transpose()?;
     let constraints = constraints.map(|bytes| Constraints::read(&bytes));
@@ -79,7 +79,7 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
     let made = pca::check(&request, memory.as_ref())?;
     out.answer(&object(&certificate, &made), lines(&certificate, &made))?;
     let executes = made.verdict().decision == Decision::Execute;
-    Ok(if executes { Answer::Yes } else { Answer::No })
+    Ok(if executes { Exit::Yes } else { Exit::No })
 }
 
 /// A statement is only unwrapped: what its signature is worth, `verify` says.
@@ -91,8 +91,9 @@ fn certificate_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     }
     let statement = SignedStatement::parse_any_size(bytes)?;
     let payload = statement.payload().map(<[u8]>::to_vec);
-    payload
-        .ok_or_else(|| Stop::failed("detached", "the statement does not hold its payload").into())
+    payload.ok_or_else(|| {
+        CliError::failed("detached", "the statement does not hold its payload").into()
+    })
 }
 
 fn object(certificate: &PcaCertificateRecord, made: &Evaluation) -> Json {

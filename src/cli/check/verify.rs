@@ -8,7 +8,7 @@ use super::report::{self, FileReport};
 use crate::checkpoint::SignedCheckpoint;
 use crate::cli::files::LogKey;
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::key::PublicKey;
 use crate::profile::capsule::{self, Manifest};
 use crate::service::now;
@@ -121,7 +121,7 @@ struct Context {
     manifest: Option<(Manifest, Vec<capsule::Evidence>)>,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let context = context(args)?;
     let reports: Vec<FileReport> = args.files.iter().map(|file| one(file, &context)).collect();
     reports
@@ -182,7 +182,7 @@ fn older(given: &str, trust: &TrustAnchors, demand: &Demand) -> anyhow::Result<O
         && size.parse::<u64>().is_ok()
     {
         let root = Digest::from_hex(&root.to_lowercase());
-        let root = root.ok_or_else(|| Stop::failed("usage", "ROOT has 64 hex digits"))?;
+        let root = root.ok_or_else(|| CliError::failed("usage", "ROOT has 64 hex digits"))?;
         return Ok(Older { root, published: None });
     }
     let note = files::read_text(Path::new(given))?;

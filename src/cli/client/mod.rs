@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use reqwest::{Method, Url};
 
 use super::output::chain;
-use super::{Answer, Stop, files};
+use super::{CliError, Exit, files};
 use crate::key::PublicKey;
 use crate::wire::cbor::Value;
 
@@ -52,7 +52,7 @@ impl Client {
         let with_slash = format!("{}/", url.trim_end_matches('/'));
         let base = Url::parse(&with_slash).with_context(|| format!("{url} is not an address"))?;
         if !matches!(base.scheme(), "http" | "https") {
-            return Err(Stop::failed("usage", format!("{url} is not an http address")).into());
+            return Err(CliError::failed("usage", format!("{url} is not an http address")).into());
         }
         let mut http = reqwest::Client::builder();
         if let Some(path) = ca {
@@ -165,20 +165,20 @@ impl Reply {
     pub(super) fn found(self) -> anyhow::Result<Vec<u8>> {
         match self.status {
             200 => Ok(self.body),
-            400 => Err(Stop { answer: Answer::Unanswered, ..self.problem() }.into()),
+            400 => Err(CliError { exit: Exit::Failed, ..self.problem() }.into()),
             _ => Err(self.problem().into()),
         }
     }
 
     /// What the log says is wrong: a refusal is a "no", the rest no answer.
-    pub fn problem(&self) -> Stop {
+    pub fn problem(&self) -> CliError {
         let what = self.problem_text();
         match self.status {
-            400 | 403 | 409..=415 | 422 => Stop::no("refused", what),
-            401 => Stop::failed("unauthorized", format!("the log wants a token: {what}"))
+            400 | 403 | 409..=415 | 422 => CliError::no("refused", what),
+            401 => CliError::failed("unauthorized", format!("the log wants a token: {what}"))
                 .next("set CAPSTAN_TOKEN, or give --token"),
-            404 => Stop::no("not-found", what),
-            _ => Stop::failed("problem", what),
+            404 => CliError::no("not-found", what),
+            _ => CliError::failed("problem", what),
         }
     }
 
@@ -220,7 +220,7 @@ fn certificates(path: &Path) -> anyhow::Result<Vec<reqwest::Certificate>> {
     let found = found.with_context(|| format!("{}", path.display()))?;
     if found.is_empty() {
         let what = format!("{} holds no certificate in PEM", path.display());
-        return Err(Stop::failed("usage", what).into());
+        return Err(CliError::failed("usage", what).into());
     }
     Ok(found)
 }
@@ -250,7 +250,7 @@ fn not_believed(url: &Url, error: anyhow::Error) -> anyhow::Error {
         _ => ("it cannot be used", "the operator looks at its certificate"),
     };
     let what = format!("the TLS certificate of {host} is not believed: {what} ({why})");
-    Stop::failed("tls-not-believed", what).next(next).into()
+    CliError::failed("tls-not-believed", what).next(next).into()
 }
 
 fn joined(title: &str, detail: Option<&str>) -> String {

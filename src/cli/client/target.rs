@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Client;
-use crate::cli::{Stop, files, settings};
+use crate::cli::{CliError, files, settings};
 use crate::config::Client as ClientSettings;
 
 /// The address of a log, and whose certificates to believe.
@@ -37,7 +37,7 @@ impl Target {
         let file = settings::of_the_user().map_or_else(String::new, |path| {
             format!(", or `[client] url = \"…\"` in {}", path.display())
         });
-        let stop = Stop::failed("usage", "no log is named");
+        let stop = CliError::failed("usage", "no log is named");
         Err(stop.next(format!("--url URL, CAPSTAN_URL in the environment{file}")).into())
     }
 

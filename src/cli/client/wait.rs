@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use reqwest::{Method, Url};
 
 use super::{Client, Reply, pause};
-use crate::cli::Stop;
+use crate::cli::CliError;
 use crate::envelope::SignedStatement;
 use crate::receipt::attached;
 use crate::wire::cbor::Value;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// The log has read the statement and says no.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(in crate::cli) struct Refused(pub(in crate::cli) Stop);
+pub(in crate::cli) struct Refused(pub(in crate::cli) CliError);
 
 /// The log says yes, and gives something else than a receipt.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ async fn poll(client: &Client, mut place: Url) -> anyhow::Result<Vec<u8>> {
         let reply = client.send((Method::GET, place.clone()), RECEIPT, None).await?;
         match (reply.status, Operation::read(&reply.body)) {
             (200 | 202, Some(Operation::Failed(why))) => {
-                return Err(Refused(Stop::no("registration-failed", why)).into());
+                return Err(Refused(CliError::no("registration-failed", why)).into());
             }
             (200 | 202, Some(Operation::Done(entry))) => {
                 place = client.url(&format!("entries/{entry}"))?;
@@ -82,12 +82,12 @@ async fn poll(client: &Client, mut place: Url) -> anyhow::Result<Vec<u8>> {
         pause(tries, reply.retry_after).await;
     }
     let what = format!("{place} gave no receipt within {} s", PATIENCE.as_secs());
-    Err(Stop::cannot_tell("pending", what).next("the same command later").into())
+    Err(CliError::cannot_tell("pending", what).next("the same command later").into())
 }
 
 /// Where the log says the receipt will be.
 fn next_place(client: &Client, reply: &Reply) -> anyhow::Result<Url> {
-    let missing = || Stop::failed("no-location", format!("{} names no Location", reply.url));
+    let missing = || CliError::failed("no-location", format!("{} names no Location", reply.url));
     let location = reply.location.as_deref().ok_or_else(missing)?;
     client.url(location)
 }

@@ -10,7 +10,7 @@ use crate::cli::client::Client;
 use crate::cli::client::target::Ca;
 use crate::cli::output::Out;
 use crate::cli::settings::{self, Given};
-use crate::cli::{Answer, Stop, broken_store, files, program};
+use crate::cli::{CliError, Exit, broken_store, files, program};
 use crate::profile::{Compared, Source};
 use crate::service::{self, Note, Proof, RestoreOptions, Resumed};
 use crate::wire::digest::Digest;
@@ -28,7 +28,7 @@ pub(in crate::cli) struct BackupArgs {
     to: PathBuf,
 }
 
-pub(in crate::cli) fn backup(args: &BackupArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn backup(args: &BackupArgs, out: &Out) -> anyhow::Result<Exit> {
     let bar = out.progress(u64::MAX, "copying");
     let copied = service::backup(&args.data, &args.to, &mut |done, total| {
         bar.set_length(total);
@@ -44,7 +44,7 @@ pub(in crate::cli) fn backup(args: &BackupArgs, out: &Out) -> anyhow::Result<Ans
         args.data.join("keys").display()
     );
     out.answer(&json!({ "ok": true, "code": "ok", "size": size, "root": root }), text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// What shows that nothing newer exists.
@@ -128,15 +128,16 @@ async fn takes_registrations(client: &Client) -> bool {
 }
 
 /// `SIZE:ROOT`, the root in hex and in full.
-fn head(typed: &str) -> Result<(u64, Digest), Stop> {
-    let wrong =
-        || Stop::failed("usage", "--i-am-the-only-writer takes SIZE:ROOT, ROOT in 64 hex digits");
+fn head(typed: &str) -> Result<(u64, Digest), CliError> {
+    let wrong = || {
+        CliError::failed("usage", "--i-am-the-only-writer takes SIZE:ROOT, ROOT in 64 hex digits")
+    };
     let (size, root) = typed.split_once(':').ok_or_else(wrong)?;
     let root = Digest::from_hex(&root.to_lowercase()).ok_or_else(wrong)?;
     Ok((size.parse().map_err(|_| wrong())?, root))
 }
 
-pub(in crate::cli) async fn restore(args: &RestoreArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn restore(args: &RestoreArgs, out: &Out) -> anyhow::Result<Exit> {
     let given = Given { data: Some(&args.from), ..Given::default() };
     let guard = settings::load(&given)?.config.guard.path;
     let proof = args.proof.gather(guard).await?;
@@ -177,10 +178,10 @@ pub(in crate::cli) async fn restore(args: &RestoreArgs, out: &Out) -> anyhow::Re
             data
         ));
     }
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
-pub(in crate::cli) async fn resume(args: &ResumeArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn resume(args: &ResumeArgs, out: &Out) -> anyhow::Result<Exit> {
     let given = Given { data: Some(&args.data), ..Given::default() };
     let guard = settings::load(&given)?.config.guard.path;
     let proof = args.proof.gather(guard).await?;
@@ -188,7 +189,7 @@ pub(in crate::cli) async fn resume(args: &ResumeArgs, out: &Out) -> anyhow::Resu
     let Some(resumed) = resumed else {
         let answer = json!({ "ok": true, "code": "ok", "writable": true });
         out.answer(&answer, "yes  it could write already; nothing was done")?;
-        return Ok(Answer::Yes);
+        return Ok(Exit::Yes);
     };
     let (size, root) = (resumed.head.size.get(), resumed.head.root.to_string());
     let text =
@@ -196,7 +197,7 @@ pub(in crate::cli) async fn resume(args: &ResumeArgs, out: &Out) -> anyhow::Resu
     let answer = json!({ "ok": true, "code": "ok", "size": size, "root": root, "writable": true,
         "index": resumed.index.get(), "compared": objects(&resumed.compared) });
     out.answer(&answer, text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 fn went_on(resumed: &Resumed) -> Printable {
@@ -230,5 +231,5 @@ fn check(args: &RestoreArgs, out: &Out) -> anyhow::Result<()> {
     let place = first.index.map_or(String::new(), |index| format!("#{index} "));
     let what = format!("the copy is damaged: {place}{}: {}", first.code, first.detail);
     let next = format!("{} fsck --data {}", program(), args.from.display());
-    Err(Stop::no("copy-damaged", what).next(next).into())
+    Err(CliError::no("copy-damaged", what).next(next).into())
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::output::Out;
 use crate::cli::settings::{self, Given};
-use crate::cli::{Answer, broken_store};
+use crate::cli::{Exit, broken_store};
 use crate::service::{self, Checked};
 use crate::wire::printable::{Printable, printable};
 use crate::wire::text::grouped;
@@ -38,7 +38,7 @@ struct FindingFound {
     detail: String,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let given = Given { data: Some(&args.data), ..Given::default() };
     let guard = settings::load(&given)?.config.guard.path;
     let bar = out.progress(u64::MAX, "checking");
@@ -51,7 +51,7 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let ok = checked.findings.is_empty();
     let text = text(&checked);
     out.answer(&object(checked, ok), text)?;
-    Ok(if ok { Answer::Yes } else { Answer::No })
+    Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
 fn object(checked: Checked, ok: bool) -> Found {
@@ -103,7 +103,7 @@ pub(in crate::cli) struct ReindexArgs {
     data: PathBuf,
 }
 
-pub(in crate::cli) fn reindex(args: &ReindexArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn reindex(args: &ReindexArgs, out: &Out) -> anyhow::Result<Exit> {
     let bar = out.progress(u64::MAX, "indexing");
     let done = service::reindex(&args.data, &mut |done, total| {
         bar.set_length(total);
@@ -113,5 +113,5 @@ pub(in crate::cli) fn reindex(args: &ReindexArgs, out: &Out) -> anyhow::Result<A
     let size = done.map_err(|e| broken_store(e, &args.data))?;
     let text = printable!("indexed {} statements", grouped(size));
     out.answer(&json!({ "ok": true, "code": "ok", "statements": size }), text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }

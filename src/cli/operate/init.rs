@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::output::Out;
 use crate::cli::produce::keygen::Kind;
 use crate::cli::settings::{self, Given};
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::key::KeyId;
 use crate::service::{self, ControlError};
 use crate::store::{self, DataDir, Store};
@@ -45,18 +45,18 @@ struct Made {
     data: PathBuf,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let asked =
         |given: Option<String>, flag: &str, question: &'static str, default: &str| match given {
             Some(given) => Ok(given),
             None if out.can_ask() => out.ask(question, default),
-            None => Err(Stop::failed("usage", format!("{flag} is missing")).into()),
+            None => Err(CliError::failed("usage", format!("{flag} is missing")).into()),
         };
     let data = args.data.as_ref().map(|path| path.display().to_string());
     let data = asked(data, "--data", "Where shall the log live", "capstan-data")?;
     let name = asked(args.name.clone(), "--name", "What is the log called (a host name)", "")?;
     if name.trim().is_empty() {
-        return Err(Stop::failed("usage", "--name is empty").into());
+        return Err(CliError::failed("usage", "--name is empty").into());
     }
     let policy = args.policy.as_deref().map(files::read_text).transpose()?;
     let policy = policy.as_deref().unwrap_or(DEFAULT_POLICY);
@@ -83,7 +83,7 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         crate::cli::program(),
         data.display()
     ));
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// Puts the place of the guard into the settings of a new log.
@@ -103,14 +103,15 @@ fn key_of(data: &Path) -> anyhow::Result<KeyId> {
 
 pub(in crate::cli) fn refused(error: ControlError) -> anyhow::Error {
     match error {
-        ControlError::Store(store::Error::Exists { path }) => {
-            Stop::no("store-exists", format!("{} holds a log already; it is kept", path.display()))
-                .next(format!("{} serve --data {}", crate::cli::program(), path.display()))
-                .into()
-        }
+        ControlError::Store(store::Error::Exists { path }) => CliError::no(
+            "store-exists",
+            format!("{} holds a log already; it is kept", path.display()),
+        )
+        .next(format!("{} serve --data {}", crate::cli::program(), path.display()))
+        .into(),
         ControlError::Store(left @ store::Error::GuardLeft { .. }) => {
             let next = "restore a copy of that log, or move its guard away if you mean another log";
-            Stop::no(left.code(), left.to_string()).next(next).into()
+            CliError::no(left.code(), left.to_string()).next(next).into()
         }
         other => other.into(),
     }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, broken_store, files};
+use crate::cli::{CliError, Exit, broken_store, files};
 use crate::envelope::{Door, Resolved, SignedStatement};
 use crate::policy::{Cases, Facts, Policy, Rule, RuleTrace};
 use crate::service::{self, ReplayOptions, now};
@@ -87,7 +87,7 @@ pub(in crate::cli) struct SetArgs {
     data: PathBuf,
 }
 
-pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     match verb {
         Verb::Explain(args) => explain(args, out),
         Verb::Test(args) => test(args, out),
@@ -104,7 +104,7 @@ fn load(path: &Path) -> anyhow::Result<Policy> {
     Policy::parse(&files::read_text(path)?).with_context(|| format!("{}", path.display()))
 }
 
-fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
+fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Exit> {
     let policy = load(&args.policy)?;
     let own = args.data.as_ref().map(|data| data.join("trust.toml"));
     let trust = files::trust(args.trust.as_deref().or(own.as_deref()))?;
@@ -114,7 +114,7 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
     let resolved = Resolved::default();
     let door = Door { log: name.as_deref(), ..Door::new(&trust, &resolved, now()) };
     let authentic = statement.authenticate(&door);
-    let authentic = authentic.map_err(|e| Stop::no(e.code(), e.to_string()))?;
+    let authentic = authentic.map_err(|e| CliError::no(e.code(), e.to_string()))?;
     let read = profile::read(&authentic);
     let (facts, where_to) = match &args.data {
         None => (Facts::default(), "as if nothing were logged yet"),
@@ -135,7 +135,7 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
     }
     let rules: Vec<_> = traces.iter().map(rule_json).collect();
     out.answer(&json!({ "ok": admitted, "policy": policy.name(), "rules": rules }), text)?;
-    Ok(if admitted { Answer::Yes } else { Answer::No })
+    Ok(if admitted { Exit::Yes } else { Exit::No })
 }
 
 fn rule_text(text: &mut Printable, trace: &RuleTrace) {
@@ -158,7 +158,7 @@ fn rule_json(trace: &RuleTrace) -> serde_json::Value {
     json!({ "rule": trace.rule, "effect": effect, "held": trace.holds(), "conditions": conditions })
 }
 
-fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Answer> {
+fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Exit> {
     let policy = load(&args.policy)?;
     let name = policy.name().to_owned();
     let options = ReplayOptions { policy: Some(policy), last: args.last, first_only: false };
@@ -182,10 +182,10 @@ fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Answer> {
     let differs: Vec<_> = replayed.differs.iter().map(super::replay::object).collect();
     let ok = refused == 0;
     out.answer(&json!({ "ok": ok, "decided": replayed.decided, "refused": differs }), text)?;
-    Ok(if ok { Answer::Yes } else { Answer::No })
+    Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
-fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Answer> {
+fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Exit> {
     let refused = service::refusals(&args.data);
     let refused = refused.with_context(|| format!("{}", args.data.display()))?;
     let mut text = Printable::default();
@@ -199,11 +199,11 @@ fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Answer> {
         text.line("nothing was refused");
     }
     out.answer(&json!({ "ok": true, "refusals": refused }), text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// The file is what `serve` and SIGHUP read; the change is logged then.
-fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Answer> {
+fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Exit> {
     let policy = load(&args.policy)?;
     let running = match store::DataDir::open(&args.data) {
         Ok(directory) => {
@@ -225,7 +225,7 @@ fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Answer> {
         &json!({ "ok": true, "policy": policy.name(), "digest": digest, "running": running }),
         text,
     )?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 #[derive(clap::Args)]
@@ -236,14 +236,14 @@ pub(in crate::cli) struct TestArgs {
 }
 
 /// Runs the cases beside policies.
-fn test(args: &TestArgs, out: &Out) -> anyhow::Result<Answer> {
+fn test(args: &TestArgs, out: &Out) -> anyhow::Result<Exit> {
     let (mut text, mut objects, mut failed, mut ran) = (Printable::default(), Vec::new(), 0, 0);
     for path in args.policies.iter().filter(|path| !is_cases(path)) {
         let policy = load(path)?;
         let beside = path.with_extension("cases.toml");
         let cases = Cases::parse(&files::read_text(&beside)?);
         let cases =
-            cases.map_err(|e| Stop::failed("cases", format!("{}: {e}", beside.display())))?;
+            cases.map_err(|e| CliError::failed("cases", format!("{}: {e}", beside.display())))?;
         for outcome in cases.run(&policy) {
             ran += 1;
             let word = if outcome.ok { "ok  " } else { "FAIL" };
@@ -260,7 +260,7 @@ fn test(args: &TestArgs, out: &Out) -> anyhow::Result<Answer> {
     }
     text.line(printable!("{} cases, {} failed", ran, failed));
     out.answer(&json!({ "ok": failed == 0, "cases": objects }), text)?;
-    Ok(if failed == 0 { Answer::Yes } else { Answer::No })
+    Ok(if failed == 0 { Exit::Yes } else { Exit::No })
 }
 
 /// So that `policy/*.toml` may be given.
@@ -292,7 +292,7 @@ fn rule_lines(policy: &Policy) -> Vec<String> {
 }
 
 /// Which rules two policies do not share.
-fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Answer> {
+fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Exit> {
     let (a, b) = (rule_lines(&load(&args.a)?), rule_lines(&load(&args.b)?));
     let removed: Vec<&String> = a.iter().filter(|line| !b.contains(line)).collect();
     let added: Vec<&String> = b.iter().filter(|line| !a.contains(line)).collect();
@@ -307,5 +307,5 @@ fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Answer> {
         text.line("the same rules");
     }
     out.answer(&json!({ "ok": same, "removed": removed, "added": added }), text)?;
-    Ok(if same { Answer::Yes } else { Answer::No })
+    Ok(if same { Exit::Yes } else { Exit::No })
 }

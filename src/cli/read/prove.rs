@@ -11,7 +11,7 @@ use crate::cli::client::target::Target;
 use crate::cli::client::wait;
 use crate::cli::files::Delivery;
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::{Proofs, Receipt};
 use crate::verify::{Memo, inclusion};
@@ -36,7 +36,7 @@ pub(in crate::cli) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let client = args.target.client(None)?;
     let receipt = match (&args.id, args.from, args.to) {
         (Some(name), ..) => {
@@ -44,12 +44,12 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
             included(&client, &id, out).await?
         }
         (None, Some(from), Some(to)) => grown(&client, from, to).await?,
-        _ => return Err(Stop::failed("usage", "give ID, or --from and --to").into()),
+        _ => return Err(CliError::failed("usage", "give ID, or --from and --to").into()),
     };
     let output = args.output.as_deref();
     let object = serde_json::Map::new();
     files::deliver(Delivery { output, name: "receipt", bytes: &receipt, object }, out)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// A receipt, checked against the statement where the log gives it out.
@@ -68,8 +68,10 @@ async fn included(client: &Client, id: &str, out: &Out) -> anyhow::Result<Vec<u8
     let shown = inclusion(&receipt, &statement.canonical(), &keys, &mut Memo::default());
     match shown {
         Ok(_) if asked_for => Ok(bytes),
-        Ok(_) => Err(Stop::no("other-statement", "the log answers about another one").into()),
-        Err(e) => Err(Stop::no(e.code(), format!("the log's receipt does not verify: {e}")).into()),
+        Ok(_) => Err(CliError::no("other-statement", "the log answers about another one").into()),
+        Err(e) => {
+            Err(CliError::no(e.code(), format!("the log's receipt does not verify: {e}")).into())
+        }
     }
 }
 
@@ -86,7 +88,7 @@ async fn grown(client: &Client, from: u64, to: u64) -> anyhow::Result<Vec<u8>> {
     if fits {
         return Ok(bytes);
     }
-    Err(Stop::no("other-proof", "the log answers with another proof").into())
+    Err(CliError::no("other-proof", "the log answers with another proof").into())
 }
 
 #[derive(clap::Args)]
@@ -102,12 +104,12 @@ pub(in crate::cli) struct BundleArgs {
     output: Option<PathBuf>,
 }
 
-pub(in crate::cli) async fn bundle(args: &BundleArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn bundle(args: &BundleArgs, out: &Out) -> anyhow::Result<Exit> {
     let id = names::statement(&args.source, &args.id).await?;
     let path = ["api", "v1", "bundles", &id];
     let bytes = fetch(&args.source, &path, &[], "application/cbor").await?;
     let output = args.output.as_deref();
     let object = serde_json::Map::new();
     files::deliver(Delivery { output, name: "bundle", bytes: &bytes, object }, out)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }

@@ -8,7 +8,7 @@ use capstan::wire::cbor::{Value, split_sequence};
 
 use super::broken::{Broken, Promise};
 use super::run::{Ask, Run};
-use super::writer::{Answer, Sent, judge, unexpected};
+use super::writer::{Response, Sent, judge, unexpected};
 
 const SEQUENCE: &str = "application/cbor-seq";
 /// Until those of a batch that were pushed back are sent again.
@@ -60,7 +60,7 @@ pub(super) async fn send(
 }
 
 /// One `[status, receipt / problem / null]` for each statement.
-fn answers(reply: &Reply, (wanted, took): (usize, Duration)) -> Result<Vec<Answer>, Broken> {
+fn answers(reply: &Reply, (wanted, took): (usize, Duration)) -> Result<Vec<Response>, Broken> {
     let wrong = |what: String| {
         Broken::new(Promise::Answers, format!("the answer to a batch {what}"))
             .with("answer.bin", &reply.body)
@@ -76,7 +76,7 @@ fn answers(reply: &Reply, (wanted, took): (usize, Duration)) -> Result<Vec<Answe
         let title = content.get(-1).and_then(Value::text).unwrap_or_default();
         let detail = content.get(-2).and_then(Value::text).unwrap_or_default();
         let status = status.int()?;
-        Some(Answer {
+        Some(Response {
             status,
             receipt: content.bytes().map(<[u8]>::to_vec),
             location: None,
@@ -85,6 +85,6 @@ fn answers(reply: &Reply, (wanted, took): (usize, Duration)) -> Result<Vec<Answe
             took,
         })
     };
-    let read: Option<Vec<Answer>> = items.iter().map(one).collect();
+    let read: Option<Vec<Response>> = items.iter().map(one).collect();
     read.ok_or_else(|| wrong("holds something else than answers".to_owned()))
 }

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use capstan::cli::client::target::Ca;
 use capstan::cli::output::{Live, Out, OutputArgs};
-use capstan::cli::{self, Answer, Stop, files};
+use capstan::cli::{self, CliError, Exit, files};
 use capstan::wire::printable::{Printable, printable};
 use clap::Parser;
 use serde::Serialize;
@@ -103,7 +103,7 @@ struct NotKept {
     statements: Counted,
 }
 
-async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     args.stands_alone()?;
     let signers = signers::signers(&args.key_kinds()?, args.key_dir.as_deref())?;
     if let Some(path) = &args.trust_out {
@@ -112,7 +112,7 @@ async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     }
     let Some(url) = &args.url else {
         out.answer(&json!({ "ok": true, "code": "ok" }), "")?;
-        return Ok(Answer::Yes);
+        return Ok(Exit::Yes);
     };
     let client = Ca::default().client(url, args.token.as_deref())?;
     plan::own(client.base(), args.i_own_this_server).await?;
@@ -208,15 +208,15 @@ async fn check(run: &Run, (view, interrupts): (&Live, &mut Signal)) -> anyhow::R
 }
 
 fn interrupted() -> anyhow::Error {
-    Stop::cannot_tell("interrupted", "not everything was looked at").into()
+    CliError::cannot_tell("interrupted", "not everything was looked at").into()
 }
 
-fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::Result<Answer> {
+fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::Result<Exit> {
     let statements = run.counts.told(took);
     let heads = lock(&run.heads).count;
     if run.counts.registered.get() == 0 {
         let what = "the log acknowledged nothing in time";
-        return Err(Stop::cannot_tell("nothing-registered", what).into());
+        return Err(CliError::cannot_tell("nothing-registered", what).into());
     }
     let text = printable!(
         "yes  every promise was kept, {:.1} s\n{}\n  checked  {} leaves, {} of {} heads, {} places, {} tiles, {} statements again",
@@ -240,14 +240,14 @@ fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::R
         checked,
     };
     out.answer(&told, text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 fn not_kept(
     run: &Run,
     (took, broken): (Duration, &Broken),
     (args, out): (&Args, &Out),
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<Exit> {
     let heads: Vec<_> = lock(&run.heads).all();
     let heads: Vec<_> = heads
         .iter()
@@ -271,7 +271,7 @@ fn not_kept(
         statements: run.counts.told(took),
     };
     out.answer(&told, text)?;
-    Ok(Answer::No)
+    Ok(Exit::No)
 }
 
 /// What one of us left half done cannot be worse than what it shows.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use capstan::cli::Stop;
+use capstan::cli::CliError;
 use reqwest::Url;
 
 use super::mix::{Kind, Mix};
@@ -129,22 +129,22 @@ impl Args {
     }
 
     /// What is sent once may be missing when the next one builds on it.
-    pub(super) fn stands_alone(&self) -> Result<(), Stop> {
+    pub(super) fn stands_alone(&self) -> Result<(), CliError> {
         let chained = [Kind::Pacr, Kind::Trace].into_iter().find(|kind| self.mix.has(*kind));
         match chained.filter(|_| self.once && !self.plain) {
             None => Ok(()),
             Some(kind) => {
                 let what =
                     format!("with --once, {} would build on what was sent away", kind.name());
-                Err(Stop::failed("usage", what).next("--mix capsules=4,pca=1"))
+                Err(CliError::failed("usage", what).next("--mix capsules=4,pca=1"))
             }
         }
     }
 
     /// The kinds of keys. A certificate needs an anchor in the trust file of
     /// the log, so it goes with keys that stay.
-    pub(super) fn key_kinds(&self) -> Result<Vec<KeyKind>, Stop> {
-        let usage = |what: &str| Stop::failed("usage", what);
+    pub(super) fn key_kinds(&self) -> Result<Vec<KeyKind>, CliError> {
+        let usage = |what: &str| CliError::failed("usage", what);
         let stays = self.key_dir.is_some();
         if !stays && !self.dev && !self.plain {
             let what = "give --dev for a log that takes any key, or --key-dir";
@@ -197,5 +197,5 @@ pub(super) async fn own(url: &Url, owned: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let what = format!("{host} is not this machine");
-    Err(Stop::failed("not-loopback", what).next("--i-own-this-server, if you do").into())
+    Err(CliError::failed("not-loopback", what).next("--i-own-this-server, if you do").into())
 }

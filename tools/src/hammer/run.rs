@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use capstan::checkpoint::{SignedCheckpoint, VerifierKey};
-use capstan::cli::Stop;
+use capstan::cli::CliError;
 use capstan::cli::client::{Client, Reply};
 use capstan::envelope::SignedStatement;
 use capstan::key::PublicKey;
@@ -183,7 +183,7 @@ impl Run {
                     let silent = lock(&self.silent).get_or_insert_with(Instant::now).elapsed();
                     if silent > self.plan.patience {
                         let what = format!("the log has been silent for {} s", silent.as_secs());
-                        return Err(error.context(Stop::failed("gone", what)));
+                        return Err(error.context(CliError::failed("gone", what)));
                     }
                     self.pause(RECONNECT, false).await;
                 }
@@ -227,7 +227,7 @@ impl Run {
         if url.origin() == self.client.base().origin() {
             return Ok(url);
         }
-        Err(Stop::failed("elsewhere", format!("the log points to {url}")).into())
+        Err(CliError::failed("elsewhere", format!("the log points to {url}")).into())
     }
 
     /// What the receipt of a statement shows: its place. Every head goes into

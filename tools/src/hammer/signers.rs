@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use capstan::cli::{Stop, files};
+use capstan::cli::{CliError, files};
 use capstan::envelope::{Draft, SIGN1_TAG, SignedStatement, seal_certified, seal_with_claims};
 use capstan::key::{Algorithm, SigningKey};
 use capstan::policy::certify;
@@ -55,7 +55,7 @@ impl Signer {
             return Ok(Self { kind, issuer, key, leaf: None, trust });
         }
         let certified =
-            certify(&issuer, key.public(), "ca").map_err(|e| Stop::failed("certificate", e));
+            certify(&issuer, key.public(), "ca").map_err(|e| CliError::failed("certificate", e));
         let (leaf, trust) = certified?;
         Ok(Self { kind, issuer, key, leaf: Some(leaf), trust })
     }

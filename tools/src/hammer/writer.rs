@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use capstan::cli::Stop;
+use capstan::cli::CliError;
 use capstan::cli::client::Reply;
 use capstan::cli::client::wait;
 use capstan::verify::Memo;
@@ -82,7 +82,7 @@ pub(super) struct Sent {
 }
 
 /// How the log answered one statement.
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) status: u16,
     pub(super) receipt: Option<Vec<u8>>,
     pub(super) location: Option<String>,
@@ -132,7 +132,7 @@ fn chosen(run: &Run, source: &mut Source) -> anyhow::Result<Sent> {
 }
 
 /// Sends one statement; follows the log to the receipt.
-async fn post(run: &Run, item: &Item) -> anyhow::Result<Option<Answer>> {
+async fn post(run: &Run, item: &Item) -> anyhow::Result<Option<Response>> {
     let url = run.place("entries")?;
     let ask = Ask { accept: COSE, body: Some((COSE, &item.bytes)), ends: true };
     loop {
@@ -142,7 +142,7 @@ async fn post(run: &Run, item: &Item) -> anyhow::Result<Option<Answer>> {
             let problem = reply.problem().what;
             let status = reply.status;
             let took = began.elapsed();
-            Some(Answer { status, receipt, location, body: reply.body, problem, took })
+            Some(Response { status, receipt, location, body: reply.body, problem, took })
         };
         let waits = matches!(reply.status, 202 | 302 | 303);
         let is_final = item.damage.is_some() || !matches!(reply.status, 200 | 201);
@@ -205,7 +205,7 @@ pub(super) fn unexpected(wanted: &str, reply: &Reply) -> Broken {
 pub(super) fn judge(
     run: &Run,
     sent: Sent,
-    answer: Answer,
+    answer: Response,
     (due, memo): (Instant, &mut Memo),
 ) -> anyhow::Result<()> {
     let Sent { item, known } = sent;
@@ -249,7 +249,7 @@ pub(super) fn judge(
 fn not_taken(
     run: &Run,
     item: &Item,
-    answer: &Answer,
+    answer: &Response,
     (known, is_refusal): (bool, bool),
 ) -> anyhow::Error {
     let (kind, key) = (item.kind.name(), item.key.name());
@@ -260,10 +260,10 @@ fn not_taken(
     if known || run.admits(item, false) {
         return shown(item, answer, Broken::new(Promise::Admits, what)).into();
     }
-    let stop = Stop::failed("not-admitted", format!("the log does not take {what}"));
+    let stop = CliError::failed("not-admitted", format!("the log does not take {what}"));
     stop.next("another --mix or --keys, or give the log the file of --trust-out").into()
 }
 
-fn shown(item: &Item, answer: &Answer, broken: Broken) -> Broken {
+fn shown(item: &Item, answer: &Response, broken: Broken) -> Broken {
     broken.with("statement.cose", &item.bytes).with("answer.bin", &answer.body)
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use capstan::cli::output::{Out, OutputArgs};
-use capstan::cli::{self, Answer, Stop, files};
+use capstan::cli::{self, CliError, Exit, files};
 use capstan::wire::json::Json;
 use capstan::wire::printable::{Printable, printable};
 use clap::Parser;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     ))
 }
 
-fn run(released: Option<&Path>, out: &Out) -> anyhow::Result<Answer> {
+fn run(released: Option<&Path>, out: &Out) -> anyhow::Result<Exit> {
     let mut suites = vec![("built-in".to_owned(), cases::built_in())];
     if let Some(folder) = released {
         suites.push((folder.display().to_string(), vectors(folder)?));
@@ -66,7 +66,7 @@ fn run(released: Option<&Path>, out: &Out) -> anyhow::Result<Answer> {
         objects.push(json!({ "vectors": name, "cases": cases, "profiles": profiles }));
     }
     out.answer(&json!({ "ok": all_pass, "test": "PCA-TEST v1", "suites": objects }), text)?;
-    Ok(if all_pass { Answer::Yes } else { Answer::No })
+    Ok(if all_pass { Exit::Yes } else { Exit::No })
 }
 
 fn case(result: &CaseResult) -> Value {
@@ -106,7 +106,7 @@ fn vectors(folder: &Path) -> anyhow::Result<Vec<CaseResult>> {
     }
     if results.is_empty() {
         let what = format!("no vectors T*.json in {}", folder.display());
-        return Err(Stop::failed("no-vectors", what).into());
+        return Err(CliError::failed("no-vectors", what).into());
     }
     results.sort_by_key(|result| result.number);
     Ok(results)

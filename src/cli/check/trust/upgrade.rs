@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, broken_store, files};
+use crate::cli::{CliError, Exit, broken_store, files};
 use crate::service;
 use crate::trust::x509::Scope;
 use crate::trust::{TrustAnchors, Upgraded, upgrade};
@@ -39,14 +39,14 @@ pub(in crate::cli) struct Args {
     did_x509: bool,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let text = files::read_text(&args.file)?;
     let unscoped = TrustAnchors::parse_any(&text)?.unscoped();
     let shown = args.file.display();
     if unscoped.is_empty() {
         let object = json!({ "ok": true, "file": args.file, "anchors": [], "left": [] });
         out.answer(&object, printable!("every anchor of {} says whom it may speak for", shown))?;
-        return Ok(Answer::Yes);
+        return Ok(Exit::Yes);
     }
     let scopes = match &args.data {
         Some(data) => service::anchors_used(data).map_err(|e| broken_store(e, data))?,
@@ -81,13 +81,13 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
             name
         ));
     }
-    Ok(if ok { Answer::Yes } else { Answer::No })
+    Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
 impl Args {
     /// The anchor and the scope that the flags name.
-    fn named(&self, unscoped: &[String]) -> Result<(String, Scope), Stop> {
-        let usage = |what: String| Stop::failed("usage", what);
+    fn named(&self, unscoped: &[String]) -> Result<(String, Scope), CliError> {
+        let usage = |what: String| CliError::failed("usage", what);
         let name = match (&self.anchor, unscoped) {
             (Some(name), _) if !unscoped.contains(name) => {
                 let names = unscoped.join(", ");
