@@ -78,16 +78,16 @@ impl Client {
         self.base.join(path).with_context(|| format!("{path:?} is not an address"))
     }
 
-    /// One request, tried again while the log asks for it (429, 503).
+    /// A GET, or a POST of `body`, repeated while the log asks for it (429, 503).
     pub(super) async fn send(
         &self,
-        (method, url): (Method, Url),
+        url: Url,
         accept: &str,
         body: Option<&[u8]>,
     ) -> anyhow::Result<Reply> {
         let mut tries = 0;
         loop {
-            let reply = self.once((method.clone(), url.clone()), accept, body).await?;
+            let reply = self.once(url.clone(), accept, body).await?;
             tries += 1;
             if !matches!(reply.status, 429 | 503) || tries >= TRIES {
                 return Ok(reply);
@@ -96,23 +96,24 @@ impl Client {
         }
     }
 
-    /// One request, one try.
+    /// A single GET, or a single POST of `body`.
     pub(super) async fn once(
         &self,
-        request: (Method, Url),
+        url: Url,
         accept: &str,
         body: Option<&[u8]>,
     ) -> anyhow::Result<Reply> {
-        self.exchange(request, accept, body.map(|body| ("application/cose", body))).await
+        self.exchange(url, accept, body.map(|body| ("application/cose", body))).await
     }
 
-    /// One request, one try, with a body of any type.
+    /// The same with a body of any content type.
     pub async fn exchange(
         &self,
-        (method, url): (Method, Url),
+        url: Url,
         accept: &str,
         body: Option<(&str, &[u8])>,
     ) -> anyhow::Result<Reply> {
+        let method = if body.is_some() { Method::POST } else { Method::GET };
         let unreachable = || format!("{method} {url}");
         let mut request = self.http.request(method.clone(), url.clone()).header("accept", accept);
         if let Some(token) = self.token.as_ref().filter(|_| url.origin() == self.base.origin()) {
@@ -140,7 +141,7 @@ impl Client {
 
     /// The body of a 200, or the problem.
     pub(super) async fn fetch(&self, path: &str, accept: &str) -> anyhow::Result<Vec<u8>> {
-        self.send((Method::GET, self.url(path)?), accept, None).await?.found()
+        self.send(self.url(path)?, accept, None).await?.found()
     }
 
     /// The same, as text.

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Method, Url};
+use reqwest::Url;
 
 use super::{Client, Reply, pause};
 use crate::cli::CliError;
@@ -32,7 +32,7 @@ pub(in crate::cli) struct NoReceipt {
 /// Sends a statement and waits for its receipt.
 pub(in crate::cli) async fn register(client: &Client, statement: &[u8]) -> anyhow::Result<Vec<u8>> {
     let url = client.url("entries")?;
-    let reply = client.send((Method::POST, url), RECEIPT, Some(statement)).await?;
+    let reply = client.send(url, RECEIPT, Some(statement)).await?;
     match reply.status {
         200 | 201 => match receipt_in(&reply.body) {
             Some(receipt) => Ok(receipt),
@@ -59,7 +59,7 @@ pub(in crate::cli) async fn receipt(client: &Client, id: &str) -> anyhow::Result
 async fn poll(client: &Client, mut place: Url) -> anyhow::Result<Vec<u8>> {
     let started = Instant::now();
     for tries in 0.. {
-        let reply = client.send((Method::GET, place.clone()), RECEIPT, None).await?;
+        let reply = client.send(place.clone(), RECEIPT, None).await?;
         match (reply.status, Operation::read(&reply.body)) {
             (200 | 202, Some(Operation::Failed(why))) => {
                 return Err(Refused(CliError::no("registration-failed", why)).into());

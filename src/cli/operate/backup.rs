@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::cli::client::Client;
@@ -120,7 +119,7 @@ impl ProofArgs {
 /// Whether a peer is a log that would register a statement now.
 async fn takes_registrations(client: &Client) -> bool {
     let Ok(url) = client.url("health/ready") else { return false };
-    let Ok(reply) = client.once((Method::GET, url), "application/json", None).await else {
+    let Ok(reply) = client.once(url, "application/json", None).await else {
         return false;
     };
     let body: Option<Value> = serde_json::from_slice(&reply.body).ok();

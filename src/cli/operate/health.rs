@@ -1,6 +1,5 @@
 //! `capstan health`: for the health check of a container.
 
-use reqwest::Method;
 use serde::Serialize;
 
 use crate::cli::client::target::{self, Ca};
@@ -27,7 +26,7 @@ struct Well {
 pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let url = args.url.clone().or_else(target::from_environment).unwrap_or_else(on_this_machine);
     let client = args.ca.client(&url, None)?;
-    let asked = client.once((Method::GET, client.url("health")?), "application/json", None).await;
+    let asked = client.once(client.url("health")?, "application/json", None).await;
     // A log that cannot be reached may be well, or somewhere else.
     let reply = asked.map_err(|error| CliError::failed("unreachable", chain(&error)))?;
     if reply.status != 200 {

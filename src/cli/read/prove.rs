@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use reqwest::Method;
-
 use super::names;
 use super::search::{Source, fetch};
 use crate::cli::client::Client;
@@ -57,7 +55,7 @@ async fn included(client: &Client, id: &str, out: &Out) -> anyhow::Result<Vec<u8
     let bytes = wait::receipt(client, id).await?;
     let receipt = Receipt::parse(bytes.clone())?;
     let url = client.url(&format!("entries/{id}/statement"))?;
-    let reply = client.send((Method::GET, url), "application/cose", None).await?;
+    let reply = client.send(url, "application/cose", None).await?;
     let statement = SignedStatement::parse_any_size(reply.body).ok();
     let Some(statement) = statement.filter(|_| reply.status == 200) else {
         out.note("the log does not give out the statement; check the receipt with --statement");

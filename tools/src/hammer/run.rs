@@ -14,7 +14,7 @@ use capstan::key::PublicKey;
 use capstan::receipt::Receipt;
 use capstan::verify::{Memo, inclusion};
 use capstan::wire::text::grouped;
-use reqwest::{Method, Url};
+use reqwest::Url;
 
 use super::broken::{Broken, Promise};
 use super::counts::Counts;
@@ -149,7 +149,6 @@ impl Run {
         url: &Url,
         ask: Ask<'_>,
     ) -> anyhow::Result<Option<(Reply, Instant)>> {
-        let method = if ask.body.is_some() { Method::POST } else { Method::GET };
         let mut pushes = 0;
         loop {
             if ask.ends && self.ends().is_some_and(|ends| Instant::now() >= ends) {
@@ -159,7 +158,7 @@ impl Run {
             if ask.body.is_some() {
                 self.counts.sent(self.started.elapsed());
             }
-            let tried = self.client.exchange((method.clone(), url.clone()), ask.accept, ask.body);
+            let tried = self.client.exchange(url.clone(), ask.accept, ask.body);
             match tried.await {
                 Ok(reply) if matches!(reply.status, 429 | 503) => {
                     self.heard();

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Context as _;
-use reqwest::Method;
 use serde::Deserialize;
 use tokio::task::JoinSet;
 
@@ -131,7 +130,7 @@ async fn entry(
     beside: Option<Beside>,
 ) -> anyhow::Result<Found> {
     let url = client.url(&format!("entries/1.{index}/statement"))?;
-    let reply = client.send((Method::GET, url), COSE, None).await?;
+    let reply = client.send(url, COSE, None).await?;
     let bytes = match reply.status {
         200 => reply.body,
         404 => return Ok(Err(("statement-missing", "the log does not show it".to_owned()))),
