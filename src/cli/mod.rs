@@ -42,77 +42,77 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Try it: a throw-away log on this machine
+    /// Run a temporary log on this machine, to try things out
     Dev(dev::Args),
-    /// Make a new log
+    /// Create a new log
     Init(init::Args),
     /// Run a log
     Serve(serve::Args),
-    /// Make a key to sign statements with
+    /// Create a key pair for signing statements
     Keygen(keygen::Args),
-    /// Sign an action as a Capsule, or any payload as it is
+    /// Sign an action as a Capsule, or any other payload
     Seal(seal::Args),
-    /// Seal and register; what cannot be sent waits in the outbox
+    /// Seal and register; a statement that cannot be sent stays in the outbox
     Record(outbox::RecordArgs),
-    /// What waits to be registered
+    /// List or send the statements in the outbox
     #[command(subcommand)]
     Outbox(outbox::Verb),
     /// Register statements and keep their receipts
     Register(register::Args),
-    /// Say what files prove, without any network
+    /// Verify statements, receipts and bundles offline
     Verify(verify::Args),
-    /// Show what is in a file, without judging it
+    /// Show what a file contains, without verifying it
     Inspect(inspect::Args),
-    /// Fetch a fresh receipt, or one that shows growth
+    /// Fetch a receipt, or a consistency receipt between two sizes
     Prove(prove::Args),
-    /// List what is in a log, newest first
+    /// List the statements of a log, newest first
     Log(search::LogArgs),
-    /// Find statements by whole values of any field
+    /// Find statements by the exact value of any field
     Find(search::FindArgs),
-    /// Tell what belongs to a record or an action
+    /// Show everything that belongs to a record or an action
     Story(search::StoryArgs),
-    /// Say who caused whom, among causal records
+    /// Show causes and effects of a causal record
     Lineage(lineage::Args),
-    /// List records that wait for somebody
+    /// List records with a pending approval or outcome
     OpenItems(search::OpenArgs),
-    /// Pack a statement with all that shows why it is in the log
+    /// Save a statement with its receipt and everything needed to verify it
     Bundle(prove::BundleArgs),
-    /// Make the search index of a log again
+    /// Rebuild the search index of a log
     Reindex(fsck::ReindexArgs),
-    /// Recompute a log on this machine from its bytes
+    /// Check the integrity of a data directory by recomputing it
     Fsck(fsck::Args),
-    /// Copy a log, running or not, and recompute the copy
+    /// Copy a log, running or not, and check the copy
     Backup(backup::BackupArgs),
-    /// Make a log from a copy; it writes once nothing newer is known to exist
+    /// Restore a log from a copy, after checking that no newer one exists
     Restore(backup::RestoreArgs),
-    /// Let a restored or moved log write again
+    /// Allow a restored or moved log to write again
     Resume(backup::ResumeArgs),
-    /// Make every decision of a log again, from the log alone
+    /// Repeat every admission decision of a log and compare
     Replay(replay::Args),
     /// Check and export causal records
     #[command(subcommand)]
     Pacr(pacr::Verb),
-    /// Work on the registration policy
+    /// Test, explain, compare and set registration policies
     #[command(subcommand)]
     Policy(policy::Verb),
-    /// Judge plan certificates (PCA)
+    /// Check plan certificates (PCA)
     #[command(subcommand)]
     Pca(pca::Verb),
-    /// Check from outside that a log only grows
+    /// Check from outside that a log is append-only
     Audit(audit::Args),
     /// Check, compare and list event chains of agent sessions (CRA TRACE)
     #[command(subcommand)]
     Trace(trace::Verb),
-    /// Work on the service key
+    /// Rotate the service key
     #[command(subcommand)]
     Key(key::Verb),
-    /// Whom to believe
+    /// Show and change which logs and issuers are trusted
     #[command(subcommand)]
     Trust(trust::Verb),
     /// Show or check settings
     #[command(subcommand)]
     Config(config::Verb),
-    /// Ask a running log whether it is well
+    /// Ask a running log for its health
     Health(health::Args),
     /// Print a completion script for a shell
     Completions(packaging::CompletionsArgs),
@@ -127,7 +127,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         |cli: &Cli| cli.output.out(),
         |cli, out| {
             let out_for_store = *out;
-            store::when_hopeless(move |error| {
+            store::on_fatal_panic(move |error| {
                 i32::from(out_for_store.error(&exit::unusable(error)))
             });
             act(cli.verb, out)
