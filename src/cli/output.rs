@@ -23,7 +23,7 @@ pub struct OutputArgs {
     /// Print one JSON object on standard output
     #[arg(long, global = true, display_order = 900)]
     json: bool,
-    /// Say nothing but the result
+    /// Print only the result
     #[arg(long, short, global = true, display_order = 901)]
     quiet: bool,
 }

@@ -25,10 +25,10 @@ pub(in crate::cli) struct Args {
     url: Option<String>,
     #[command(flatten)]
     ca: Ca,
-    /// What the log showed before [default: under ~/.local/state/capstan]
+    /// File with what the log showed before [default: under ~/.local/state/capstan]
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Whom to believe [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
+    /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
 }

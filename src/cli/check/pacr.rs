@@ -27,10 +27,10 @@ pub(in crate::cli) struct CheckArgs {
     /// A record in JSON or CBOR, or a statement; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What a hashed payload was made of, as `seal --hash-payload` kept it
+    /// The payload behind a digest, as `seal --hash-payload` saved it
     #[arg(long, value_name = "FILE")]
     payload: Option<PathBuf>,
-    /// Also take JSON with ULIDs or numbers for ids, as some producers write it
+    /// Also accept JSON with ULIDs or numbers for ids, as some producers write it
     #[arg(long)]
     import: bool,
 }
@@ -41,7 +41,7 @@ pub(in crate::cli) struct ProvArgs {
     /// Records in JSON or CBOR, or statements
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Also take JSON with ULIDs or numbers for ids, as some producers write it
+    /// Also accept JSON with ULIDs or numbers for ids, as some producers write it
     #[arg(long)]
     import: bool,
 }
@@ -55,7 +55,7 @@ pub(in crate::cli) struct CompareArgs {
     /// Another one
     #[arg(value_name = "OTHER")]
     other: PathBuf,
-    /// Also take JSON with ULIDs or numbers for ids, as some producers write it
+    /// Also accept JSON with ULIDs or numbers for ids, as some producers write it
     #[arg(long)]
     import: bool,
 }

@@ -17,7 +17,7 @@ use memory::NonceFile;
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Say whether a plan certificate may be executed now
+    /// Decide whether a plan certificate may be executed now
     #[command(
         after_help = "Example: capstan pca check plan.json --constraints limits.json --observations now.json"
     )]
@@ -38,10 +38,10 @@ pub(in crate::cli) struct CheckArgs {
     /// Used nonces, kept from one run to the next
     #[arg(long, value_name = "FILE")]
     memory: Option<PathBuf>,
-    /// Conformance profile: what it needs to know and nobody says is FALLBACK
+    /// Conformance profile; a missing input that it requires gives FALLBACK
     #[arg(long, value_enum, default_value_t = Profile::Bronze)]
     profile: Profile,
-    /// Judge as the released vectors are judged: what nobody says does not count. Never execute by this
+    /// Ignore missing inputs, as the released vectors require. Never execute on this result
     #[arg(long, conflicts_with = "profile")]
     as_vectors: bool,
 }

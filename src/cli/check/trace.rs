@@ -36,7 +36,7 @@ pub(in crate::cli) struct VerifyArgs {
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan trace diff ours.trace.jsonl theirs.trace.jsonl")]
 pub(in crate::cli) struct DiffArgs {
-    /// The one history
+    /// First history
     #[arg(value_name = "A")]
     a: PathBuf,
     /// The other

@@ -26,22 +26,22 @@ use crate::wire::time::UnixSeconds;
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Fetch a log's keys, show them, and believe them from now on
+    /// Fetch a log's keys, show them, and trust them from now on
     #[command(after_help = "Example: capstan trust add http://127.0.0.1:8787")]
     Add(AddArgs),
-    /// Believe the keys that succession statements lead to, without a network
+    /// Trust the keys that succession statements lead to, offline
     #[command(after_help = "Example: capstan trust follow succession.cose")]
     Follow(edit::FollowArgs),
-    /// Believe a log or an issuer no longer
+    /// Remove a log or an issuer from the trust file
     #[command(after_help = "Example: capstan trust remove https://log.example")]
     Remove(edit::RemoveArgs),
-    /// Tie an issuer's name to its key, for you or for a log
+    /// Pin an issuer's key, in your trust file or in that of a log
     #[command(after_help = "Example: capstan trust issuer https://agents.example agent.key.pub")]
     Issuer(issuer::Args),
-    /// Show whom the trust file names
+    /// Show the logs and issuers in the trust file
     #[command(after_help = "Example: capstan trust show")]
     Show(ShowArgs),
-    /// Say whom the anchors of an old trust file may speak for
+    /// Add to an old trust file the names its anchors may certify
     #[command(after_help = "\
 Examples: capstan trust upgrade DATA/trust.toml --data DATA
           capstan trust upgrade trust.toml --anchor \"Example root\" --spiffe prod.example
@@ -59,13 +59,13 @@ pub(in crate::cli) struct AddArgs {
     /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
-    /// Do not ask
+    /// Trust the keys without asking
     #[arg(long)]
     yes: bool,
-    /// The key the log must sign with, in hex, as its operator tells it; do not ask
+    /// The key id the log must have, in hex, from its operator; do not ask
     #[arg(long, value_name = "HEX")]
     fingerprint: Option<String>,
-    /// Believe the log's new keys in place of those the trust file has
+    /// Replace the keys of this log in the trust file
     #[arg(long)]
     replace: bool,
 }

@@ -20,7 +20,7 @@ pub(in crate::cli) struct Target {
 /// Whose certificates to believe.
 #[derive(Clone, Default, clap::Args)]
 pub struct Ca {
-    /// Certificates to believe for TLS, no others [default: $CAPSTAN_CA]
+    /// CA certificates for TLS, instead of those of the system [default: $CAPSTAN_CA]
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 }

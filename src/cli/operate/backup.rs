@@ -22,7 +22,7 @@ pub(in crate::cli) struct BackupArgs {
     /// Data directory of the log, whether it runs or not
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Where the copy goes; a copy that is there is brought up to date
+    /// Directory of the copy; an existing copy is updated
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
 }
@@ -51,13 +51,13 @@ pub(in crate::cli) fn backup(args: &BackupArgs, out: &Out) -> anyhow::Result<Exi
 struct ProofArgs {
     #[command(flatten)]
     ca: Ca,
-    /// Whoever serves a checkpoint of this log: a mirror, a witness, the log itself at rest
+    /// Address that serves a checkpoint of this log: a mirror, a witness, the log itself
     #[arg(long, value_name = "URL")]
     peer: Vec<String>,
-    /// A checkpoint of this log that somebody kept
+    /// File with a checkpoint of this log that somebody saved
     #[arg(long, value_name = "FILE")]
     checkpoint: Vec<PathBuf>,
-    /// You know that no newer copy exists and nobody else writes; the head in full
+    /// Confirm that no newer copy exists and nothing else writes, by giving the full head
     #[arg(long, value_name = "SIZE:ROOT")]
     i_am_the_only_writer: Option<String>,
 }
@@ -69,10 +69,10 @@ pub(in crate::cli) struct RestoreArgs {
     /// A copy made by `capstan backup`
     #[arg(long, value_name = "DIR")]
     from: PathBuf,
-    /// Data directory to make
+    /// Data directory to create
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Directory with the log's private keys, which a copy does not have
+    /// Directory with the log's private keys, which a copy does not contain
     #[arg(long, value_name = "DIR")]
     keys: PathBuf,
     #[command(flatten)]
@@ -87,7 +87,7 @@ pub(in crate::cli) struct RestoreArgs {
 #[command(after_help = "Example: capstan resume --data /var/lib/capstan/log \
                         --peer https://mirror.example")]
 pub(in crate::cli) struct ResumeArgs {
-    /// Data directory of a log that was restored, or whose guard is gone
+    /// Data directory of a log that was restored, or whose guard is missing
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
     #[command(flatten)]

@@ -32,10 +32,10 @@ pub(in crate::cli) enum Verb {
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct From {
-    /// Data directory, whose capstan.toml is read
+    /// Data directory whose capstan.toml is read
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Another settings file
+    /// Settings file instead of capstan.toml in the data directory
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

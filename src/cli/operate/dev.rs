@@ -31,7 +31,7 @@ pub(in crate::cli) struct Args {
     /// Address and port to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
     listen: std::net::SocketAddr,
-    /// Keep the log here instead of throwing it away
+    /// Directory to keep the log in, instead of deleting it at the end
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }

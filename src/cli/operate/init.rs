@@ -20,19 +20,19 @@ const DEFAULT_POLICY: &str = include_str!("../../../policy/issuers.toml");
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan init --data /var/lib/capstan --name log.example")]
 pub(in crate::cli) struct Args {
-    /// Directory for the log; must not hold one
+    /// Directory for the log; must not contain one
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// What the log calls itself, for ever: a host name or a URI
+    /// Permanent name of the log: a host name or a URI
     #[arg(long)]
     name: Option<String>,
-    /// Registration policy instead of the one for known issuers
+    /// Registration policy [default: admit the issuers of the trust file]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// File of the guard, best on another disk [default: DIR.guard]
+    /// File for the guard, preferably on another disk [default: DIR.guard]
     #[arg(long, value_name = "FILE")]
     guard: Option<PathBuf>,
-    /// What the log signs with
+    /// Signature algorithm of the log
     #[arg(long, default_value = "ES256")]
     alg: Kind,
 }

@@ -12,7 +12,7 @@ use crate::wire::printable::printable;
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Let a new key take over; old receipts stay valid
+    /// Replace the service key; old receipts stay valid
     #[command(after_help = "Example: capstan key rotate --data /var/lib/capstan")]
     Rotate {
         /// Data directory of a log that is not running

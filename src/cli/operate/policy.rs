@@ -17,25 +17,25 @@ use crate::{profile, store};
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Say what a policy makes of a statement, rule by rule
+    /// Show how a policy decides on a statement, rule by rule
     #[command(after_help = "Example: capstan policy explain action.cose --policy agents.toml")]
     Explain(ExplainArgs),
-    /// Run the cases beside policies
+    /// Run the test cases of policies
     #[command(after_help = "Example: capstan policy test policy/agents.toml")]
     Test(TestArgs),
-    /// Decide what is logged again under another policy; changes nothing
+    /// Decide the logged statements again under another policy; changes nothing
     #[command(after_help = "Example: capstan policy try agents.toml --data DIR --last 1000")]
     Try(TryArgs),
-    /// Show which rules two policies do not share
+    /// Show the rules in which two policies differ
     #[command(after_help = "Example: capstan policy diff policy.toml agents.toml")]
     Diff(DiffArgs),
     /// Write a policy that admits statements like these
     #[command(after_help = "Example: capstan policy from-sample *.cose -o policy.toml")]
     FromSample(sample::Args),
-    /// Show what was refused lately, and why
+    /// Show recent refusals and their reasons
     #[command(after_help = "Example: capstan policy refusals --data /var/lib/capstan")]
     Refusals(DataArgs),
-    /// Check a policy and make it the one of a log
+    /// Check a policy and put it into force in a log
     #[command(after_help = "Example: capstan policy set agents.toml --data /var/lib/capstan")]
     Set(SetArgs),
 }
@@ -48,11 +48,11 @@ pub(in crate::cli) struct ExplainArgs {
     /// The policy
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
-    /// Whom the log believes [default: trust.toml of --data, then $CAPSTAN_TRUST, then
+    /// Trust file [default: trust.toml of --data, then $CAPSTAN_TRUST, then
     /// ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
-    /// Data directory of a log that is not running: as if it were registered there
+    /// Data directory of a log that is not running: decide as if registered there
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
@@ -264,7 +264,7 @@ fn is_cases(path: &Path) -> bool {
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct DiffArgs {
-    /// The one policy
+    /// First policy
     #[arg(value_name = "A")]
     a: PathBuf,
     /// The other

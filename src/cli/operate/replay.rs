@@ -26,7 +26,7 @@ pub(in crate::cli) struct Args {
     url: Option<String>,
     #[command(flatten)]
     ca: Ca,
-    /// Whom to believe about the checkpoint [default: as for `verify`, then the log itself]
+    /// Trust file for the checkpoint [default: as for `verify`, then the log itself]
     #[arg(long, value_name = "FILE", conflicts_with = "data")]
     trust: Option<PathBuf>,
 }

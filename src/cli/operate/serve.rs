@@ -32,7 +32,7 @@ pub(in crate::cli) struct Args {
     /// Settings file instead of capstan.toml in the data directory
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Serve what is there and register nothing
+    /// Serve the existing log and register nothing
     #[arg(long)]
     read_only: bool,
 }

@@ -17,7 +17,7 @@ pub(in crate::cli) struct Args {
     /// File for the private key; the public one goes to FILE.pub
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// What to sign with
+    /// Signature algorithm
     #[arg(long, default_value = "ES256")]
     alg: Kind,
 }

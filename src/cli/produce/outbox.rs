@@ -44,7 +44,7 @@ pub(in crate::cli) struct RecordArgs {
     /// Address of the log [default: $CAPSTAN_URL, then client.url]
     #[arg(long)]
     url: Option<String>,
-    /// Your name for this action: the same one again is the same record
+    /// Your own id of this action: the same id again is the same record
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(in crate::cli) struct Place {
     /// Directory of the outbox [default: $CAPSTAN_OUTBOX, then ~/.local/state/capstan/outbox]
     #[arg(long, value_name = "DIR")]
     outbox: Option<PathBuf>,
-    /// Whom to believe [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
+    /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
     /// Bearer token of the log
@@ -69,16 +69,16 @@ pub(in crate::cli) struct Place {
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Register what waits, each at the log it is for
+    /// Register the pending statements, each at the log it is for
     #[command(after_help = "Example: capstan outbox flush")]
     Flush {
-        /// Send everything here, instead of where each record was meant to go
+        /// Send everything to this log instead of the one each record names
         #[arg(long)]
         url: Option<String>,
         #[command(flatten)]
         place: Place,
     },
-    /// Say what waits, what has its receipt, and what was refused
+    /// Show what is pending, what has a receipt, and what was refused
     #[command(after_help = "Example: capstan outbox status")]
     Status {
         /// Directory of the outbox

@@ -33,7 +33,7 @@ pub(in crate::cli) struct Args {
     /// File for the receipt alone
     #[arg(long, value_name = "FILE")]
     receipt: Option<PathBuf>,
-    /// Whom to believe [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
+    /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
     /// Bearer token of the log

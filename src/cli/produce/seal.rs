@@ -53,18 +53,18 @@ pub(in crate::cli) struct What {
     /// Private key, PKCS#8 PEM
     #[arg(long, value_name = "FILE", required_unless_present = "example")]
     key: Option<PathBuf>,
-    /// Print a description to begin with, and seal nothing
+    /// Print an example description and exit
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "executed",
           value_parser = EXAMPLES.map(PossibleValue::new), conflicts_with = "payload",
           hide_short_help = true)]
     pub(in crate::cli) example: Option<String>,
-    /// Media type of a payload that is signed as it is
+    /// Media type of a payload that is signed unchanged
     #[arg(long, value_name = "TYPE", requires = "iss", requires = "sub")]
     content_type: Option<String>,
-    /// Who says it: your name as issuer
+    /// Issuer: your name
     #[arg(long, value_name = "ISS")]
     iss: Option<String>,
-    /// What it is about
+    /// Subject of the statement
     #[arg(long, value_name = "SUB", requires = "content_type")]
     sub: Option<String>,
     /// The request that was sent, as JSON; only its digest is published
@@ -88,10 +88,10 @@ pub(in crate::cli) struct What {
     /// What the file describes, if not an action: `pacr` is an event
     #[arg(long, requires = "iss", conflicts_with_all = ATTACHED)]
     profile: Option<Profile>,
-    /// Publish only a digest of the payload, and keep in this file what discloses it
+    /// Publish a salted digest of the payload; this file keeps what reveals it
     #[arg(long, value_name = "FILE", requires = "profile", hide_short_help = true)]
     hash_payload: Option<PathBuf>,
-    /// How the record is written
+    /// Encoding of the record
     #[arg(long, requires = "profile")]
     encoding: Option<Spelling>,
 }

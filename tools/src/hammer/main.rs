@@ -1,8 +1,7 @@
 //! `capstan-hammer`: a load generator that checks what the log answers.
 //!
-//! In: the address of a log. Out: how fast it was, and whether it kept every
-//! promise it made on the way. The first broken one ends the run, with the
-//! evidence saved.
+//! In: the address of a log. Out: throughput and latency, and whether the log
+//! kept its promises. The first broken one ends the run and saves the evidence.
 
 mod batch;
 mod broken;
@@ -23,7 +22,7 @@ mod tests;
 mod tree;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -121,17 +120,17 @@ async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let run = Arc::new(Run::start(client, plan).await?);
     let view = out.live();
     let mut interrupts = signal(SignalKind::interrupt())?;
-    let hammered = hammer(&run, (sources, args.readers), (&view, &mut interrupts)).await;
+    let loaded = load(&run, sources, args.readers, &view, &mut interrupts).await;
     let seconds = run.started.elapsed();
-    let hammered = match hammered {
-        Ok(()) => check(&run, (&view, &mut interrupts)).await,
+    let checked = match loaded {
+        Ok(()) => check(&run, &view, &mut interrupts).await,
         Err(error) => Err(error),
     };
     view.finish();
-    match hammered {
-        Ok(checked) => kept(&run, (seconds, checked), out),
+    match checked {
+        Ok(checked) => kept(&run, seconds, checked, out),
         Err(error) => match error.downcast::<Broken>() {
-            Ok(broken) => not_kept(&run, (seconds, &broken), (args, out)),
+            Ok(broken) => not_kept(&run, seconds, &broken, &args.save, out),
             Err(other) => Err(other),
         },
     }
@@ -153,12 +152,13 @@ fn sources(plan: &Plan, signers: Arc<Vec<Signer>>) -> anyhow::Result<Vec<Source>
     made.collect()
 }
 
-/// Writers and readers, until the run is over or one of them has found
-/// something; then none goes on.
-async fn hammer(
+/// Runs writers and readers until the run is over or one of them fails.
+async fn load(
     run: &Arc<Run>,
-    (sources, readers): (Vec<Source>, u64),
-    (view, interrupts): (&Live, &mut Signal),
+    sources: Vec<Source>,
+    readers: u64,
+    view: &Live,
+    interrupts: &mut Signal,
 ) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for source in sources {
@@ -179,7 +179,7 @@ async fn hammer(
             _ = ticks.tick() => {
                 let (part, words) = run.progress();
                 view.set_position(part);
-                show(run, run.started.elapsed(), (view, words));
+                show(run, run.started.elapsed(), view, words);
             }
             Some(()) = interrupts.recv() => if !run.stop() { break Err(interrupted()) },
         }
@@ -188,30 +188,30 @@ async fn hammer(
     result
 }
 
-/// Whoever watches sees what the report will say, so far.
-fn show(run: &Run, took: Duration, (view, words): (&Live, String)) {
+/// Shows the report so far.
+fn show(run: &Run, took: Duration, view: &Live, words: String) {
     view.show(Printable::of(words), run.counts.told(took).text());
 }
 
-/// Looks at everything again, unless somebody has waited long enough.
-async fn check(run: &Run, (view, interrupts): (&Live, &mut Signal)) -> anyhow::Result<Checked> {
+/// The final checks, which an interrupt skips.
+async fn check(run: &Run, view: &Live, interrupts: &mut Signal) -> anyhow::Result<Checked> {
     let mut checked = std::pin::pin!(finish::check(run));
     let (mut ticks, took) = (tokio::time::interval(LIVE), run.started.elapsed());
-    let words = "everything is looked at once more";
+    let words = "final checks";
     loop {
         tokio::select! {
             checked = &mut checked => return checked,
-            _ = ticks.tick() => show(run, took, (view, words.to_owned())),
+            _ = ticks.tick() => show(run, took, view, words.to_owned()),
             Some(()) = interrupts.recv() => return Err(interrupted()),
         }
     }
 }
 
 fn interrupted() -> anyhow::Error {
-    CliError::cannot_tell("interrupted", "not everything was looked at").into()
+    CliError::cannot_tell("interrupted", "the final checks were interrupted").into()
 }
 
-fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::Result<Exit> {
+fn kept(run: &Run, took: Duration, checked: Checked, out: &Out) -> anyhow::Result<Exit> {
     let statements = run.counts.told(took);
     let heads = lock(&run.heads).count;
     if run.counts.registered.get() == 0 {
@@ -245,8 +245,10 @@ fn kept(run: &Run, (took, checked): (Duration, Checked), out: &Out) -> anyhow::R
 
 fn not_kept(
     run: &Run,
-    (took, broken): (Duration, &Broken),
-    (args, out): (&Args, &Out),
+    took: Duration,
+    broken: &Broken,
+    save: &Path,
+    out: &Out,
 ) -> anyhow::Result<Exit> {
     let heads: Vec<_> = lock(&run.heads).all();
     let heads: Vec<_> = heads
@@ -256,8 +258,8 @@ fn not_kept(
     let keys: Vec<_> = run.keys.iter().map(|key| key.id().to_string()).collect();
     let url = run.client.base().to_string();
     let about = json!({ "url": url, "seed": run.plan.seed, "log_keys": keys, "heads": heads });
-    let evidence = broken.save(&args.save, &about)?;
-    let directory = evidence.first().and_then(|file| file.parent()).unwrap_or(&args.save);
+    let evidence = broken.save(save, &about)?;
+    let directory = evidence.first().and_then(|file| file.parent()).unwrap_or(save);
     let text = printable!("no   {}\n  evidence in {}", broken, directory.display());
     let told = NotKept {
         ok: false,
@@ -274,7 +276,7 @@ fn not_kept(
     Ok(Exit::No)
 }
 
-/// What one of us left half done cannot be worse than what it shows.
+/// A panic elsewhere ends the run anyway, so a poisoned lock is still used.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

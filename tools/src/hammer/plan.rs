@@ -20,19 +20,19 @@ pub(super) struct Args {
     /// Address of the log
     #[arg(long, required_unless_present = "trust_out")]
     pub(super) url: Option<String>,
-    /// Statements each second; flat out without it
+    /// Statements per second [default: as fast as possible]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(super) rate: Option<u64>,
-    /// How long [default: 10, or until --count]
+    /// Duration of the load in seconds [default: 10, or until --count]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=604_800))]
     pub(super) seconds: Option<u64>,
-    /// How many statements
+    /// Number of statements
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) count: Option<u64>,
-    /// Requests under way at once
+    /// Concurrent requests
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=4095))]
     pub(super) in_flight: u16,
-    /// Statements in one request; 0 sends each alone
+    /// Statements per request; 0 sends each alone to /entries
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "plain", value_parser = clap::value_parser!(u64).range(0..=1024))]
     pub(super) batch: u64,
     /// Kinds of statements and their weights
@@ -42,40 +42,40 @@ pub(super) struct Args {
         conflicts_with = "plain"
     )]
     pub(super) mix: Mix,
-    /// Kinds of keys [default: all, without x5chain when nobody pins them]
+    /// Kinds of keys [default: all; x5chain only with --key-dir]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
     pub(super) keys: Vec<KeyKind>,
-    /// Of a hundred, how many were sent before [default: 5, with --plain 0]
+    /// Percentage of statements that were sent before [default: 5, with --plain 0]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=90))]
     pub(super) duplicates: Option<u32>,
-    /// Of a hundred, how many must be refused [default: 5, with --plain 0]
+    /// Percentage of invalid statements [default: 5, with --plain 0]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=90))]
     pub(super) refusals: Option<u32>,
-    /// Readers that compare what the log shows
+    /// Concurrent readers that check receipts, tiles and checkpoints
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(0..=256))]
     pub(super) readers: u64,
-    /// Send each statement once, when it is due; leave what is pushed back
+    /// Send each statement once, when it is due; do not repeat after 429 or 503
     #[arg(long)]
     pub(super) once: bool,
-    /// Sign all statements before the clock starts; needs --count
+    /// Sign all statements before the load starts; needs --count
     #[arg(long, requires = "count")]
     pub(super) pre_signed: bool,
-    /// Keys that stay from one run to the next; made the first time
+    /// Directory that keeps the keys between runs; created if missing
     #[arg(long, value_name = "DIR")]
     pub(super) key_dir: Option<PathBuf>,
-    /// Write the trust file the log must have; without --url, do only that
+    /// Write the trust file that the log needs; without --url, do only that
     #[arg(long, value_name = "FILE", requires = "key_dir")]
     pub(super) trust_out: Option<PathBuf>,
-    /// Make new keys; the log takes any (policy/open.toml)
+    /// Make new keys, for a log that accepts any (policy/open.toml)
     #[arg(long, conflicts_with = "key_dir")]
     pub(super) dev: bool,
-    /// Repeats the choices of an earlier run
+    /// Seed of the random choices, to repeat an earlier run
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
-    /// Where the evidence of a broken promise goes
+    /// Directory for the evidence of a broken promise
     #[arg(long, value_name = "DIR", default_value = "hammer-evidence")]
     pub(super) save: PathBuf,
-    /// Seconds a silent log is waited for
+    /// Seconds to wait for a log that does not answer
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) patience: u64,
     /// Any SCRAPI server: opaque statements, POST and GET /entries, no tiles

@@ -19,13 +19,13 @@ pub(in crate::cli) struct Args {
     name: String,
     /// Its public key: PEM or COSE_Key; a did:key or did:jwk is its own
     key: Option<PathBuf>,
-    /// The key speaks for it from this time on, as 2026-01-31T00:00:00Z
+    /// The key is valid from this time on, as 2026-01-31T00:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
     from: Option<UnixSeconds>,
-    /// And no longer from this time on
+    /// The key is no longer valid from this time on
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<UnixSeconds>,
-    /// It has another key already, and this one is its own too
+    /// Add this key to those the issuer already has
     #[arg(long)]
     add: bool,
     /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]

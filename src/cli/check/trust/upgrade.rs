@@ -21,20 +21,20 @@ pub(in crate::cli) struct Args {
     /// vouched for there
     #[arg(long, value_name = "DIR", conflicts_with_all = ["anchor", "spiffe", "dns", "uri", "did_x509"])]
     data: Option<PathBuf>,
-    /// The anchor that gets a scope; may be left out where only one has none
+    /// The anchor to change; optional if only one lacks a scope
     #[arg(long, value_name = "NAME")]
     anchor: Option<String>,
-    /// A SPIFFE trust domain it may speak for
+    /// A SPIFFE trust domain it may certify
     #[arg(long, value_name = "DOMAIN")]
     spiffe: Vec<String>,
-    /// A host it may speak for: agents.example, or *.agents.example for every
+    /// A host it may certify: agents.example, or *.agents.example for every
     /// name below
     #[arg(long, value_name = "PATTERN")]
     dns: Vec<String>,
-    /// A URI it may speak for; * is any run of characters
+    /// A URI it may certify; * matches any characters
     #[arg(long, value_name = "PATTERN")]
     uri: Vec<String>,
-    /// It may speak for did:x509 names that are bound to it
+    /// It may certify did:x509 names that are bound to it
     #[arg(long)]
     did_x509: bool,
 }
