@@ -20,7 +20,7 @@ pub(in crate::cli) struct Target {
 /// Whose certificates to believe.
 #[derive(Clone, Default, clap::Args)]
 pub struct Ca {
-    /// CA certificates for TLS, instead of those of the system [default: $CAPSTAN_CA]
+    /// Trust only these CA certificates for TLS [default: $CAPSTAN_CA]
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 }
