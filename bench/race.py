@@ -6,7 +6,7 @@
     bench/race.py --seconds 2 --growth 2000 --only capstan
 
 Every server runs on this machine, one at a time, on a port of its own, with the
-generator (`capstan hammer --plain`) on the same cores. Statements are Ed25519,
+generator (`capstan-hammer --plain`) on the same cores. Statements are Ed25519,
 because every peer takes those. Prints a table of ratios, and with --svg DIR
 draws the curves. Standard library only; peers are installed with pip into
 target/race.
@@ -105,9 +105,13 @@ class Server:
         shutil.rmtree(self.dir)
 
 
+def generator(capstan):
+    return Path(capstan).with_name("capstan-hammer")
+
+
 def hammer(capstan, keys, server, **options):
     flags = [flag for name, value in options.items() for flag in (f"--{name.replace('_', '-')}", value)]
-    command = [capstan, "hammer", "--url", server.url, "--plain", "--keys", "ed25519", "--key-dir", keys]
+    command = [generator(capstan), "--url", server.url, "--plain", "--keys", "ed25519", "--key-dir", keys]
     command += ["--readers", "0", "--save", WORK / "evidence", "--json", *flags]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     try:
@@ -285,7 +289,7 @@ def peers(only):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--capstan", default=str(HERE.parent / "target/dist/capstan"), help="the program, built with --profile dist")
+    parser.add_argument("--capstan", default=str(HERE.parent / "target/dist/capstan"), help="the program, with capstan-hammer beside it, built with --workspace --profile dist")
     parser.add_argument("--seconds", type=int, default=8, help="for each rate measured")
     parser.add_argument("--growth", type=int, default=100_000, help="entries to grow to")
     parser.add_argument("--growth-seconds", type=int, default=120, help="at most this long for each peer")
@@ -295,7 +299,7 @@ def main():
     options = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     keys = Path(tempfile.mkdtemp(dir=WORK, prefix="keys-"))
-    run(options.capstan, "hammer", "--keys", "ed25519", "--key-dir", keys, "--trust-out", keys / "trust.toml")
+    run(generator(options.capstan), "--keys", "ed25519", "--key-dir", keys, "--trust-out", keys / "trust.toml")
     results = []
     for peer in peers(options.only):
         print(f"racing {peer['name']}", file=sys.stderr, flush=True)

@@ -224,16 +224,29 @@ pub(crate) fn load(in_flight: usize, count: usize) -> Load {
     Load { per_second, p50_ms: times[times.len() / 2] }
 }
 
+/// `capstan-hammer` beside the program that is measured. It is of another
+/// package, so nothing has built it for this benchmark.
+fn hammer_program() -> PathBuf {
+    let program = Path::new(env!("CARGO_BIN_EXE_capstan")).with_file_name("capstan-hammer");
+    let is_debug = program.parent().is_some_and(|directory| directory.ends_with("debug"));
+    let profile = if is_debug { "dev" } else { "bench" };
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--package", "capstan-tools", "--profile", profile]);
+    assert!(build.status().expect("cargo").success(), "capstan-hammer does not build");
+    program
+}
+
 /// Answer times while half of what the log can do is asked of it. The load is
-/// made by the hammer: by the clock, whatever is answered.
+/// made by `capstan-hammer`: by the clock, whatever is answered.
 pub(crate) fn half_load(table: &mut Table, seconds: u64) {
     let log = Log::new();
     let server = Server::start(&log.data);
     let url = format!("http://{}", server.address);
     let time = seconds.to_string();
+    let program = hammer_program();
     let hammer = |more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
-        command.args(["hammer", "--url", &url, "--plain", "--keys", "es256", "--json"]);
+        let mut command = Command::new(&program);
+        command.args(["--url", &url, "--plain", "--keys", "es256", "--json"]);
         command.args(["--in-flight", "64", "--seconds", &time]).args(more);
         let output = command.output().expect("the hammer");
         let told: Json = serde_json::from_slice(&output.stdout).expect("an object");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::Stop;
+use super::CliError;
 use super::output::{Out, stdout_is_terminal};
 use crate::checkpoint::VerifierKey;
 use crate::key::{PublicKey, SigningKey};
@@ -15,7 +15,7 @@ use crate::wire::printable::printable;
 use crate::wire::text;
 
 /// Reads a file, or standard input for `-`.
-pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if path == Path::new("-") {
         std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Reads a text file.
-pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
     String::from_utf8(read(path)?).with_context(|| format!("{} is not text", path.display()))
 }
 
@@ -34,7 +34,7 @@ pub(super) fn write(path: Option<&Path>, bytes: &[u8], out: &Out) -> anyhow::Res
     match path {
         Some(path) if path != Path::new("-") => write_file(path, bytes),
         None if stdout_is_terminal() => {
-            let stop = Stop::failed("usage", "the result is binary and would go to the screen");
+            let stop = CliError::failed("usage", "the result is binary and would go to the screen");
             Err(stop.next("the same command with `-o FILE`").into())
         }
         _ => out.raw(bytes),
@@ -75,7 +75,7 @@ pub(super) struct Delivery<'a> {
 }
 
 /// Replaces a file as a whole, or leaves it alone.
-pub(super) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let fresh = PathBuf::from(name);
@@ -86,21 +86,21 @@ pub(super) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 /// A private key that only its owner can read.
-pub(super) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
+pub fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
     refuse_public(path)?;
     let pem = read_private(path)?;
     SigningKey::from_pem(&pem).with_context(|| format!("{}", path.display()))
 }
 
 /// Who gives the public half gets told so, not that its mode is wrong.
-fn refuse_public(path: &Path) -> Result<(), Stop> {
+fn refuse_public(path: &Path) -> Result<(), CliError> {
     let is_public =
         std::fs::read_to_string(path).is_ok_and(|text| text.contains("-----BEGIN PUBLIC KEY-----"));
     if !is_public {
         return Ok(());
     }
     let what = format!("{} is a public key; signing needs the private one", path.display());
-    let stop = Stop::failed("public-key", what);
+    let stop = CliError::failed("public-key", what);
     let private = path.with_extension("");
     let is_named_so = path.extension().is_some_and(|ext| ext == "pub") && private.exists();
     Err(if is_named_so { stop.next(format!("--key {}", private.display())) } else { stop })
@@ -172,7 +172,7 @@ pub(super) fn trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
     let path = path.display();
     let error = trust::Error::Unscoped { names: trust.unscoped() };
     let next = format!("capstan trust upgrade {path} --anchor {name:?} --spiffe DOMAIN");
-    Err(Stop::cannot_tell(error.code(), format!("{path}: {error}")).next(next).into())
+    Err(CliError::cannot_tell(error.code(), format!("{path}: {error}")).next(next).into())
 }
 
 /// The same, whatever its anchors say.

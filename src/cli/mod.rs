@@ -4,29 +4,27 @@
 //! 3 cannot tell. Verbs compute; `output` alone prints.
 
 mod check;
-mod client;
-mod files;
-mod hammer;
+pub mod client;
+mod exit;
+pub mod files;
 mod operate;
-mod output;
+pub mod output;
 mod produce;
 mod read;
 mod settings;
-mod stop;
 
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
 use check::{audit, pacr, pca, trace, trust, verify};
-use operate::{
-    backup, config, dev, fsck, health, init, key, packaging, policy, reindex, replay, restore,
-    serve,
-};
-use output::Out;
+use exit::broken_store;
+use operate::{backup, config, dev, fsck, health, init, key, packaging, policy, replay, serve};
+use output::{Out, OutputArgs};
 use produce::{keygen, outbox, register, seal};
-use read::{bundle, inspect, lineage, prove, search};
-use stop::{Answer, Stop, broken_store};
+use read::{inspect, lineage, prove, search};
+
+pub use exit::{CliError, Exit};
 
 use crate::store;
 
@@ -38,89 +36,83 @@ const EXIT_CODES: &str = "Exit codes: 0 yes, 1 no, 2 could not answer, 3 cannot 
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
-    /// Print one JSON object on standard output
-    #[arg(long, global = true, display_order = 900)]
-    json: bool,
-    /// Say nothing but the result
-    #[arg(long, short, global = true, display_order = 901)]
-    quiet: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Try it: a throw-away log on this machine
+    /// Run a temporary log on this machine, to try things out
     Dev(dev::Args),
-    /// Make a new log
+    /// Create a new log
     Init(init::Args),
     /// Run a log
     Serve(serve::Args),
-    /// Make a key to sign statements with
+    /// Create a key pair for signing statements
     Keygen(keygen::Args),
-    /// Sign an action as a Capsule, or any payload as it is
+    /// Sign an action as a Capsule, or any other payload
     Seal(seal::Args),
-    /// Seal and register; what cannot be sent waits in the outbox
+    /// Seal and register; a statement that cannot be sent stays in the outbox
     Record(outbox::RecordArgs),
-    /// What waits to be registered
+    /// List or send the statements in the outbox
     #[command(subcommand)]
     Outbox(outbox::Verb),
     /// Register statements and keep their receipts
     Register(register::Args),
-    /// Say what files prove, without any network
+    /// Verify statements, receipts and bundles offline
     Verify(verify::Args),
-    /// Show what is in a file, without judging it
+    /// Show what a file contains, without verifying it
     Inspect(inspect::Args),
-    /// Fetch a fresh receipt, or one that shows growth
+    /// Fetch a receipt, or a consistency receipt between two sizes
     Prove(prove::Args),
-    /// List what is in a log, newest first
+    /// List the statements of a log, newest first
     Log(search::LogArgs),
-    /// Find statements by whole values of any field
+    /// Find statements by the exact value of any field
     Find(search::FindArgs),
-    /// Tell what belongs to a record or an action
+    /// Show everything that belongs to a record or an action
     Story(search::StoryArgs),
-    /// Say who caused whom, among causal records
+    /// Show causes and effects of a causal record
     Lineage(lineage::Args),
-    /// List records that wait for somebody
+    /// List records with a pending approval or outcome
     OpenItems(search::OpenArgs),
-    /// Pack a statement with all that shows why it is in the log
-    Bundle(bundle::Args),
-    /// Make the search index of a log again
-    Reindex(reindex::Args),
-    /// Recompute a log on this machine from its bytes
+    /// Save a statement with its receipt and everything needed to verify it
+    Bundle(prove::BundleArgs),
+    /// Rebuild the search index of a log
+    Reindex(fsck::ReindexArgs),
+    /// Check the integrity of a data directory by recomputing it
     Fsck(fsck::Args),
-    /// Load a log, and hold it to every promise it makes
-    Hammer(hammer::Args),
-    /// Copy a log, running or not, and recompute the copy
-    Backup(backup::Args),
-    /// Make a log from a copy; it writes once nothing newer is known to exist
-    Restore(restore::RestoreArgs),
-    /// Let a restored or moved log write again
-    Resume(restore::ResumeArgs),
-    /// Make every decision of a log again, from the log alone
+    /// Copy a log, running or not, and check the copy
+    Backup(backup::BackupArgs),
+    /// Restore a log from a copy, after checking that no newer one exists
+    Restore(backup::RestoreArgs),
+    /// Allow a restored or moved log to write again
+    Resume(backup::ResumeArgs),
+    /// Repeat every admission decision of a log and compare
     Replay(replay::Args),
     /// Check and export causal records
     #[command(subcommand)]
     Pacr(pacr::Verb),
-    /// Work on the registration policy
+    /// Test, explain, compare and set registration policies
     #[command(subcommand)]
     Policy(policy::Verb),
-    /// Judge plan certificates (PCA)
+    /// Check plan certificates (PCA)
     #[command(subcommand)]
     Pca(pca::Verb),
-    /// Check from outside that a log only grows
+    /// Check from outside that a log is append-only
     Audit(audit::Args),
     /// Check, compare and list event chains of agent sessions (CRA TRACE)
     #[command(subcommand)]
     Trace(trace::Verb),
-    /// Work on the service key
+    /// Rotate the service key
     #[command(subcommand)]
     Key(key::Verb),
-    /// Whom to believe
+    /// Show and change which logs and issuers are trusted
     #[command(subcommand)]
     Trust(trust::Verb),
     /// Show or check settings
     #[command(subcommand)]
     Config(config::Verb),
-    /// Ask a running log whether it is well
+    /// Ask a running log for its health
     Health(health::Args),
     /// Print a completion script for a shell
     Completions(packaging::CompletionsArgs),
@@ -128,35 +120,53 @@ enum Verb {
     Man(packaging::ManArgs),
 }
 
-/// Runs one command line to its exit code.
+/// Runs one command line of `capstan` to its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    run_program(
+        arguments,
+        |cli: &Cli| cli.output.out(),
+        |cli, out| {
+            let out_for_store = *out;
+            store::on_fatal_panic(move |error| {
+                i32::from(out_for_store.error(&exit::unusable(error)))
+            });
+            act(cli.verb, out)
+        },
+    )
+}
+
+/// Parses a command line, runs it, and turns the result into an exit code.
+pub fn run_program<P: Parser>(
+    arguments: impl IntoIterator<Item = OsString>,
+    out_of: impl FnOnce(&P) -> Out,
+    act: impl FnOnce(P, &Out) -> anyhow::Result<Exit>,
+) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+    match P::try_parse_from(&arguments) {
+        Ok(parsed) => {
+            let out = out_of(&parsed);
+            match act(parsed, &out) {
+                Ok(exit) => exit.code(),
+                Err(error) => out.error(&error),
+            }
+        }
         Err(error) => {
             let json = arguments.iter().any(|argument| argument == "--json");
-            return output::usage(error, &Out::new(json, false));
+            output::usage(error, &Out::new(json, false))
         }
-    };
-    let out = Out::new(cli.json, cli.quiet);
-    store::on_fatal_panic(move |error| i32::from(out.error(&stop::unusable(error))));
-    match act(cli.verb, &out) {
-        Ok(answer) => answer.exit_code(),
-        Err(error) => out.error(&error),
     }
 }
 
-fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
+fn act(verb: Verb, out: &Out) -> anyhow::Result<Exit> {
     match verb {
         Verb::Audit(args) => on_network(audit::run(&args, out)),
-        Verb::Backup(args) => backup::run(&args, out),
-        Verb::Bundle(args) => on_network(bundle::run(&args, out)),
+        Verb::Backup(args) => backup::backup(&args, out),
+        Verb::Bundle(args) => on_network(prove::bundle(&args, out)),
         Verb::Completions(args) => packaging::completions(&args, out),
         Verb::Config(verb) => config::run(&verb, out),
         Verb::Dev(args) => on_network(dev::run(&args, out)),
         Verb::Find(args) => on_network(search::find(&args, out)),
         Verb::Fsck(args) => fsck::run(&args, out),
-        Verb::Hammer(args) => on_network(hammer::run(&args, out)),
         Verb::Health(args) => on_network(health::run(&args, out)),
         Verb::Init(args) => init::run(&args, out),
         Verb::Inspect(args) => inspect::run(&args, out),
@@ -174,9 +184,9 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Record(args) => on_network(outbox::record(&args, out)),
         Verb::Register(args) => on_network(register::run(&args, out)),
         Verb::Replay(args) => on_network(replay::run(&args, out)),
-        Verb::Reindex(args) => reindex::run(&args, out),
-        Verb::Restore(args) => on_network(restore::restore(&args, out)),
-        Verb::Resume(args) => on_network(restore::resume(&args, out)),
+        Verb::Reindex(args) => fsck::reindex(&args, out),
+        Verb::Restore(args) => on_network(backup::restore(&args, out)),
+        Verb::Resume(args) => on_network(backup::resume(&args, out)),
         Verb::Seal(args) => on_network(seal::run(&args, out)),
         Verb::Serve(args) => on_network(serve::run(&args, out)),
         Verb::Story(args) => on_network(search::story(&args, out)),
@@ -192,7 +202,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
 }
 
 /// Only verbs that go through here can open a socket.
-fn on_network(work: impl Future<Output = anyhow::Result<Answer>>) -> anyhow::Result<Answer> {
+pub fn on_network(work: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
 }
 

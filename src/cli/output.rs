@@ -10,16 +10,34 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use clap::error::ContextValue;
+use clap::error::{ContextKind, ContextValue};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use super::{Answer, Stop};
+use super::{CliError, Exit};
 use crate::wire::printable::{self, Printable, printable};
+
+/// The flags that every command takes.
+#[derive(Clone, Copy, clap::Args)]
+pub struct OutputArgs {
+    /// Print one JSON object on standard output
+    #[arg(long, global = true, display_order = 900)]
+    json: bool,
+    /// Print only the result
+    #[arg(long, short, global = true, display_order = 901)]
+    quiet: bool,
+}
+
+impl OutputArgs {
+    /// Prints as these flags say.
+    pub fn out(&self) -> Out {
+        Out::new(self.json, self.quiet)
+    }
+}
 
 /// Where and how to print.
 #[derive(Clone, Copy)]
-pub(super) struct Out {
+pub struct Out {
     json: bool,
     quiet: bool,
 }
@@ -30,7 +48,7 @@ impl Out {
     }
 
     /// The result: one JSON object, or text for people.
-    pub(super) fn answer(
+    pub fn answer(
         &self,
         object: &impl Serialize,
         text: impl Into<Printable>,
@@ -76,7 +94,7 @@ impl Out {
     }
 
     /// Something a person may want to know.
-    pub(super) fn note(&self, text: impl Into<Printable>) {
+    pub fn note(&self, text: impl Into<Printable>) {
         if !self.quiet {
             say(text.into());
         }
@@ -90,7 +108,7 @@ impl Out {
     /// Prints an error once, with its causes and the next step; gives the
     /// exit code.
     pub(super) fn error(&self, error: &anyhow::Error) -> u8 {
-        let stop = error.downcast_ref::<Stop>();
+        let stop = error.downcast_ref::<CliError>();
         let text = chain(error);
         self.complain(Printable::long(&text));
         let details = stop.and_then(|stop| stop.details.as_ref());
@@ -100,14 +118,14 @@ impl Out {
         if let Some(next) = stop.and_then(|stop| stop.next.as_ref()) {
             say(printable!("try: {}", Printable::long(next)));
         }
-        let answer = stop.map_or(Answer::Unanswered, |stop| stop.answer);
+        let exit = stop.map_or(Exit::Failed, |stop| stop.exit);
         if self.json {
-            let ok = (answer == Answer::No).then_some(false);
+            let ok = (exit == Exit::No).then_some(false);
             let code = stop.map_or("failed", |stop| stop.code);
             let details = details.map(|details| details.without_end().to_owned());
             let _gone = self.answer(&Failed { ok, code, error: text, details }, "");
         }
-        answer.exit_code()
+        exit.code()
     }
 
     /// Whether the result is one JSON object.
@@ -141,7 +159,7 @@ impl Out {
 
     /// A bar and lines below it on standard error, for people who watch what
     /// has a known end: 1000.
-    pub(super) fn live(&self) -> Live {
+    pub fn live(&self) -> Live {
         let watched = !self.quiet && !self.json && io::stderr().is_terminal();
         let target =
             if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -168,22 +186,22 @@ impl Out {
 }
 
 /// A bar and lines below it.
-pub(super) struct Live(ProgressBar);
+pub struct Live(ProgressBar);
 
 impl Live {
     /// Moves the bar, of 1000.
-    pub(super) fn set_position(&self, part: u64) {
+    pub fn set_position(&self, part: u64) {
         self.0.set_position(part);
     }
 
     /// What is going on, and the lines below.
-    pub(super) fn show(&self, words: impl Into<Printable>, lines: impl Into<Printable>) {
+    pub fn show(&self, words: impl Into<Printable>, lines: impl Into<Printable>) {
         self.0.set_prefix(words.into().as_str().to_owned());
         self.0.set_message(lines.into().as_str().to_owned());
     }
 
     /// Takes the bar away.
-    pub(super) fn finish(&self) {
+    pub fn finish(&self) {
         self.0.finish_and_clear();
     }
 }
@@ -254,10 +272,13 @@ pub(super) fn stdout_is_terminal() -> bool {
 /// Help and usage errors, as the parser words them. What the user typed may
 /// be a file name that somebody else made up.
 pub(super) fn usage(mut error: clap::Error, out: &Out) -> u8 {
-    let code = u8::try_from(error.exit_code()).unwrap_or(Answer::Unanswered.exit_code());
+    let code = u8::try_from(error.exit_code()).unwrap_or(Exit::Failed.code());
     if !error.use_stderr() {
         let _gone = error.print();
         return code;
+    }
+    if let Some(stop) = moved(&error) {
+        return out.error(&stop.into());
     }
     let typed: Vec<_> = error
         .context()
@@ -285,4 +306,18 @@ pub(super) fn usage(mut error: clap::Error, out: &Out) -> u8 {
         let _gone = out.answer(&Failed { ok: None, code: "usage", error, details: None }, "");
     }
     code
+}
+
+/// Commands that became programs of their own.
+fn moved(error: &clap::Error) -> Option<CliError> {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let (what, program) = match typed.as_str() {
+        "hammer" => ("the load generator", "capstan-hammer"),
+        "conformance" => ("the PCA conformance suite", "capstan-pca-conformance"),
+        _ => return None,
+    };
+    let stop = CliError::failed("usage", format!("{what} is the program {program}"));
+    Some(stop.next(format!("cargo run --package capstan-tools --bin {program}")))
 }

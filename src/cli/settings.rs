@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Stop, files};
+use super::{CliError, files};
 use crate::config::{Config, LoadFrom, Loaded};
 use crate::wire::printable::{Printable, printable};
 
@@ -40,7 +40,7 @@ pub(super) fn load(given: &Given<'_>) -> anyhow::Result<Loaded> {
     loaded.map_err(|mistakes| {
         let mut lines = Printable::default();
         mistakes.0.iter().for_each(|mistake| lines.line(printable!("  {}", mistake)));
-        Stop::failed(WRONG, "the settings are wrong").details(lines).into()
+        CliError::failed(WRONG, "the settings are wrong").details(lines).into()
     })
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""SIGKILL at random under `capstan hammer`: the log is killed while running and
+"""SIGKILL at random under `capstan-hammer`: the log is killed while running and
 while starting, and restarted on the same data and address. The hammer keeps
 running, checks what was acknowledged before each kill, and checks everything once
 more at the end.
@@ -38,7 +38,7 @@ def main():
     server, at_start = lib.Server(data, port=port), 0
     empty = lib.tree_size(server)
     hammer = subprocess.Popen(
-        [lib.binary(), "hammer", "--json", "--dev", "--url", f"http://127.0.0.1:{port}"]
+        [lib.hammer(), "--json", "--dev", "--url", f"http://127.0.0.1:{port}"]
         + f"--seconds 86400 --duplicates 10 --patience 60 --seed {lib.seed()}".split(),
         cwd=work, env=lib.environment(), stdout=subprocess.PIPE,
     )

@@ -26,16 +26,21 @@ def binary():
     return os.path.abspath(os.environ["CAPSTAN"])
 
 
+def hammer():
+    """The load generator, which `cargo build --workspace` puts beside it."""
+    return os.path.join(os.path.dirname(binary()), "capstan-hammer")
+
+
 def environment():
     return {k: v for k, v in os.environ.items() if not k.startswith("CAPSTAN")}
 
 
-def capstan(*arguments, cwd=None, check=True):
+def capstan(*arguments, program=None, cwd=None, check=True):
     done = subprocess.run(
-        [binary(), *arguments], cwd=cwd, env=environment(), capture_output=True, timeout=120
+        [program or binary(), *arguments], cwd=cwd, env=environment(), capture_output=True, timeout=120
     )
     if check and done.returncode != 0:
-        raise Broken(f"capstan {' '.join(arguments)}: {done.stderr.decode()}{done.stdout.decode()}")
+        raise Broken(f"{done.args[0]} {' '.join(arguments)}: {done.stderr.decode()}{done.stdout.decode()}")
     return done
 
 

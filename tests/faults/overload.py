@@ -79,7 +79,7 @@ class Log:
         self.work, self.server, self.highest_mb = work, None, 0
         self.data = str(work / name)
         lib.capstan("init", "--data", self.data, "--name", "overload.invalid", "--policy", str(policy))
-        lib.capstan("hammer", "--key-dir", str(work / "keys"), "--trust-out", f"{self.data}/trust.toml")
+        lib.capstan("--key-dir", str(work / "keys"), "--trust-out", f"{self.data}/trust.toml", program=lib.hammer())
 
     @contextlib.contextmanager
     def serving(self, **settings):
@@ -117,7 +117,7 @@ class Log:
 
     def hammer(self, mix, **options):
         """The result of the hammer; a violation ends the run."""
-        command = [lib.binary(), "hammer", "--url", f"http://{self.server.address}", "--json"]
+        command = [lib.hammer(), "--url", f"http://{self.server.address}", "--json"]
         command += ["--key-dir", self.work / "keys", "--mix", mix, "--save", self.work / "evidence"]
         command += ["--readers", 1, "--duplicates", 0, "--refusals", 0]
         for name, value in options.items():

@@ -246,7 +246,6 @@ fn help_fits_a_screen_and_every_verb_shows_an_example() {
         "pacr compare",
         "pacr prov",
         "pca check",
-        "pca conformance",
         "policy explain",
         "policy test",
         "policy try",
@@ -266,6 +265,21 @@ fn help_fits_a_screen_and_every_verb_shows_an_example() {
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{verb} -h is too wide");
         let shown = ["Example: capstan ", "Examples:\n  capstan "];
         assert!(shown.iter().any(|s| help.contains(s)), "{verb} -h has no example");
+    }
+}
+
+#[test]
+fn moved_commands_name_their_program() {
+    let desk = Desk::new();
+    for (line, program) in [
+        ("hammer --url http://127.0.0.1:1 --dev", "capstan-hammer"),
+        ("pca conformance --vectors some", "capstan-pca-conformance"),
+    ] {
+        let output = desk.run(line);
+        assert_eq!(output.status.code(), Some(2), "capstan {line}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(&format!("--package capstan-tools --bin {program}")), "{stderr}");
+        assert_eq!(desk.json(2, &format!("{line} --json"))["code"], "usage");
     }
 }
 

@@ -277,7 +277,7 @@ fn arguments_are_escaped() {
         &["keygen", "--alg", HOSTILE],
         &["config", "check", "--config", HOSTILE],
         &["trust", "show", "--trust", HOSTILE],
-        &["pca", "conformance", "--vectors", HOSTILE],
+        &["pca", "check", HOSTILE, "--observations", HOSTILE],
         &["seal", &file, "--key", HOSTILE],
         &["seal", &file, "--key", "agent.key", "--evidence", HOSTILE],
         &["serve", "--data", HOSTILE, "--listen", HOSTILE],

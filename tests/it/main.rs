@@ -62,9 +62,6 @@ mod crash;
 /// Slow clients.
 mod slow;
 
-/// `capstan hammer` against correct and faulty logs.
-mod hammer;
-
 /// Flipped bits in the files of a log.
 mod flips;
 

@@ -336,7 +336,9 @@ fn read_tree(root: &Path, under: &str, into: &mut Vec<Source>) {
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
-    for part in ["src", "core", "tests", "benches", "fuzz", "policy", "docs", "deploy", "openapi"] {
+    for part in
+        ["src", "core", "tools", "tests", "benches", "fuzz", "policy", "docs", "deploy", "openapi"]
+    {
         read_tree(root, part, &mut all);
     }
     for name in [

@@ -94,23 +94,8 @@ pub fn toml_mistake(error: &toml::de::Error, document: &str) -> String {
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
-        .map(|k| (edit_distance(word, k), k))
+        .map(|k| (strsim::levenshtein(word, k), k))
         .filter(|(distance, k)| *distance <= 1 + k.len() / 4)
         .min()
         .map(|(_, k)| k)
-}
-
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut next = vec![i + 1];
-        for (cb, (above, above_right)) in b.iter().zip(row.iter().zip(row.iter().skip(1))) {
-            let left = next.last().copied().unwrap_or(0);
-            let change = above + usize::from(ca != *cb);
-            next.push(change.min(left + 1).min(above_right + 1));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
 }

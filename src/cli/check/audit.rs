@@ -11,7 +11,7 @@ use crate::cli::client::Client;
 use crate::cli::client::target::{Ca, Target};
 use crate::cli::client::tiles;
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files, program};
+use crate::cli::{CliError, Exit, files, program};
 use crate::log::{Frontier, TreeSize};
 use crate::service::Identity;
 use crate::trust::TrustAnchors;
@@ -25,10 +25,10 @@ pub(in crate::cli) struct Args {
     url: Option<String>,
     #[command(flatten)]
     ca: Ca,
-    /// What the log showed before [default: under ~/.local/state/capstan]
+    /// File with what the log showed before [default: under ~/.local/state/capstan]
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Whom to believe [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
+    /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ struct Audited {
     key_from: &'static str,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let client = Target::at(args.url.as_deref(), &args.ca).client(None)?;
     let trust = files::trust(args.trust.as_deref())?;
     let path = args.state.clone().map_or_else(|| default_state(&client), Ok)?;
@@ -93,7 +93,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
         key_from,
     };
     out.answer(&audited, line)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// The key that must have signed: the user's, the one from the first time,
@@ -125,10 +125,10 @@ pub(in crate::cli) async fn key_of(
 pub(in crate::cli) fn verified(
     note: &SignedCheckpoint,
     (key, key_from): (&VerifierKey, &str),
-) -> Result<Checkpoint, Stop> {
+) -> Result<Checkpoint, CliError> {
     note.verify(key).map_err(|e| {
         let what = format!("the checkpoint is not signed by the log's key ({key_from}): {e}");
-        Stop::no(e.code(), what)
+        CliError::no(e.code(), what)
     })
 }
 
@@ -143,7 +143,7 @@ async fn compare(
     let start = before.map(frontier_of).transpose()?.unwrap_or(Frontier::empty());
     let forked = |what: String| {
         let first = before.map_or("", |state| state.note.as_str());
-        Stop::no("forked", what).details(evidence(Some(first), note))
+        CliError::no("forked", what).details(evidence(Some(first), note))
     };
     if let Some(old) = old.filter(|old| now.size < old.size) {
         let what = format!("the log went back from {} to {} leaves", old.size, now.size);
@@ -159,7 +159,7 @@ async fn compare(
         return Err(forked("the log shows another tree than before".to_owned()).into());
     }
     let what = format!("the tiles give root {}, the checkpoint says {}", whole.root(), now.root);
-    Err(Stop::no("tiles-differ", what).details(evidence(None, note)).into())
+    Err(CliError::no("tiles-differ", what).details(evidence(None, note)).into())
 }
 
 /// What the log has signed, to show to others.
@@ -197,7 +197,7 @@ fn remembered(path: &Path) -> anyhow::Result<Option<Remembered>> {
 fn default_state(client: &Client) -> anyhow::Result<PathBuf> {
     let state = files::variable("XDG_STATE_HOME")
         .or_else(|| Some(files::variable("HOME")?.join(".local").join("state")));
-    let state = state.ok_or_else(|| Stop::failed("usage", "--state is missing"))?;
+    let state = state.ok_or_else(|| CliError::failed("usage", "--state is missing"))?;
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
     let name: String = client.base().as_str().chars().map(plain).collect();
     Ok(state.join("capstan").join(format!("{}.audit", name.trim_matches('-'))))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::SignedStatement;
 use crate::profile::pacr::{Encoding, PacrRecord, SixTuple, Verdict, prov};
 use crate::profile::{Finding, Record, read_payload};
@@ -27,10 +27,10 @@ pub(in crate::cli) struct CheckArgs {
     /// A record in JSON or CBOR, or a statement; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What a hashed payload was made of, as `seal --hash-payload` kept it
+    /// The payload behind a digest, as `seal --hash-payload` saved it
     #[arg(long, value_name = "FILE")]
     payload: Option<PathBuf>,
-    /// Also take JSON with ULIDs or numbers for ids, as some producers write it
+    /// Also accept JSON with ULIDs or numbers for ids, as some producers write it
     #[arg(long)]
     import: bool,
 }
@@ -41,7 +41,7 @@ pub(in crate::cli) struct ProvArgs {
     /// Records in JSON or CBOR, or statements
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Also take JSON with ULIDs or numbers for ids, as some producers write it
+    /// Also accept JSON with ULIDs or numbers for ids, as some producers write it
     #[arg(long)]
     import: bool,
 }
@@ -55,12 +55,12 @@ pub(in crate::cli) struct CompareArgs {
     /// Another one
     #[arg(value_name = "OTHER")]
     other: PathBuf,
-    /// Also take JSON with ULIDs or numbers for ids, as some producers write it
+    /// Also accept JSON with ULIDs or numbers for ids, as some producers write it
     #[arg(long)]
     import: bool,
 }
 
-pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     match verb {
         Verb::Check(args) => check(args, out),
         Verb::Compare(args) => compare(args, out),
@@ -70,7 +70,7 @@ pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
 
 /// `ok` as everywhere: no rule refuses the record. Rules 6 and 7 flag, which is
 /// the verdict's to say. A disclosure of something else is a no as well.
-fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
+fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Exit> {
     let (record, findings) = read(&args.file, args.import)?;
     let verdict = record.verdict();
     let disclosed = match &args.payload {
@@ -103,14 +103,14 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
         text.push(printable!("\n  {} {} the payload is a digest of", path.display(), said));
     }
     out.answer(&answer, text)?;
-    Ok(if ok { Answer::Yes } else { Answer::No })
+    Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
 /// Whether the payload is the digest of a file.
 fn disclosed(record: &PacrRecord, path: &Path) -> anyhow::Result<bool> {
     let form = record.payload_form().name();
     let what = format!("the payload is {form}, not hashed: there is nothing to disclose");
-    let stop = || Stop::failed("pacr-payload-not-hashed", what);
+    let stop = || CliError::failed("pacr-payload-not-hashed", what);
     Ok(record.discloses(&files::read(path)?).ok_or_else(stop)?)
 }
 
@@ -137,7 +137,7 @@ fn kind(record: &PacrRecord) -> String {
 }
 
 /// Yes when all overlap: then nothing measured tells the two apart.
-fn compare(args: &CompareArgs, out: &Out) -> anyhow::Result<Answer> {
+fn compare(args: &CompareArgs, out: &Out) -> anyhow::Result<Exit> {
     let (one, other) = (tuple(&args.one, args.import)?, tuple(&args.other, args.import)?);
     let compared = one.estimates().compare(other.estimates());
     let all_overlap = compared.all_overlap();
@@ -149,7 +149,7 @@ fn compare(args: &CompareArgs, out: &Out) -> anyhow::Result<Answer> {
         text.push(printable!("\n  {:<24} {}", name, how.name()));
     }
     out.answer(&answer, text)?;
-    Ok(if all_overlap { Answer::Yes } else { Answer::No })
+    Ok(if all_overlap { Exit::Yes } else { Exit::No })
 }
 
 /// A whole record, or what is wrong with it.
@@ -157,18 +157,18 @@ fn tuple(path: &Path, import: bool) -> anyhow::Result<SixTuple> {
     let (record, findings) = read(path, import)?;
     record.tuple().cloned().ok_or_else(|| {
         let why = format!("{} is not a whole record", path.display());
-        Stop::no("pacr-not-whole", why).details(lines(&record, &findings)).into()
+        CliError::no("pacr-not-whole", why).details(lines(&record, &findings)).into()
     })
 }
 
-fn export(args: &ProvArgs, out: &Out) -> anyhow::Result<Answer> {
+fn export(args: &ProvArgs, out: &Out) -> anyhow::Result<Exit> {
     let mut tuples: Vec<SixTuple> = Vec::new();
     for path in &args.files {
         tuples.push(tuple(path, args.import)?);
     }
     let document = prov(&tuples.iter().collect::<Vec<_>>());
     out.document(&document)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// A record by itself or in a statement: JSON starts with a brace, a
@@ -190,7 +190,7 @@ fn in_statement(bytes: Vec<u8>, path: &Path) -> anyhow::Result<(PacrRecord, Vec<
         Some((Record::Pacr(record), findings)) => Ok((*record, findings)),
         _ => {
             let what = format!("{} holds no causal record", path.display());
-            Err(Stop::failed("pacr-not-a-record", what).into())
+            Err(CliError::failed("pacr-not-a-record", what).into())
         }
     }
 }

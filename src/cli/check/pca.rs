@@ -1,7 +1,6 @@
 //! `capstan pca`: whether a plan certificate may be executed, and how well
 //! that is known here.
 
-mod conformance;
 mod memory;
 
 use std::path::{Path, PathBuf};
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::SignedStatement;
 use crate::profile::pca::{self, Checked, Constraints, Decision, Demand, Evaluation, Level};
 use crate::profile::pca::{Observations, Outcome, PcaCertificateRecord, Request, Source, Verdict};
@@ -18,14 +17,11 @@ use memory::NonceFile;
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Say whether a plan certificate may be executed now
+    /// Decide whether a plan certificate may be executed now
     #[command(
         after_help = "Example: capstan pca check plan.json --constraints limits.json --observations now.json"
     )]
     Check(CheckArgs),
-    /// Run T1-T13 and say what they show for each profile
-    #[command(after_help = "Example: capstan pca conformance --vectors vectors-v1")]
-    Conformance(conformance::Args),
 }
 
 #[derive(clap::Args)]
@@ -42,10 +38,10 @@ pub(in crate::cli) struct CheckArgs {
     /// Used nonces, kept from one run to the next
     #[arg(long, value_name = "FILE")]
     memory: Option<PathBuf>,
-    /// Conformance profile: what it needs to know and nobody says is FALLBACK
+    /// Conformance profile; a missing input that it requires gives FALLBACK
     #[arg(long, value_enum, default_value_t = Profile::Bronze)]
     profile: Profile,
-    /// Judge as the released vectors are judged: what nobody says does not count. Never execute by this
+    /// Ignore missing inputs, as the released vectors require. Never execute on this result
     #[arg(long, conflicts_with = "profile")]
     as_vectors: bool,
 }
@@ -57,14 +53,12 @@ enum Profile {
     Gold,
 }
 
-pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
-    match verb {
-        Verb::Check(args) => check(args, out),
-        Verb::Conformance(args) => conformance::run(args, out),
-    }
+pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
+    let Verb::Check(args) = verb;
+    check(args, out)
 }
 
-fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
+fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Exit> {
     let certificate = PcaCertificateRecord::read(&certificate_bytes(&args.certificate)?);
     let constraints = args.constraints.as_deref().map(files::read).transpose()?;
     let constraints = constraints.map(|bytes| Constraints::read(&bytes));
@@ -85,7 +79,7 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Answer> {
     let made = pca::check(&request, memory.as_ref())?;
     out.answer(&object(&certificate, &made), lines(&certificate, &made))?;
     let executes = made.verdict().decision == Decision::Execute;
-    Ok(if executes { Answer::Yes } else { Answer::No })
+    Ok(if executes { Exit::Yes } else { Exit::No })
 }
 
 /// A statement is only unwrapped: what its signature is worth, `verify` says.
@@ -97,8 +91,9 @@ fn certificate_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     }
     let statement = SignedStatement::parse_any_size(bytes)?;
     let payload = statement.payload().map(<[u8]>::to_vec);
-    payload
-        .ok_or_else(|| Stop::failed("detached", "the statement does not hold its payload").into())
+    payload.ok_or_else(|| {
+        CliError::failed("detached", "the statement does not hold its payload").into()
+    })
 }
 
 fn object(certificate: &PcaCertificateRecord, made: &Evaluation) -> Json {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::{Answer, output};
+use crate::cli::{Exit, output};
 use crate::profile::Finding;
 use crate::service::views::RecordView;
 use crate::verify::{CapsuleReport, Check, Outcome, RecordReport, Report};
@@ -167,12 +167,12 @@ impl FileReport {
         }
     }
 
-    fn answer(&self) -> Answer {
+    fn answer(&self) -> Exit {
         match (self.ok, &self.error) {
-            (_, Some(_)) => Answer::Unanswered,
-            (Some(true), None) => Answer::Yes,
-            (Some(false), None) => Answer::No,
-            (None, None) => Answer::CannotTell,
+            (_, Some(_)) => Exit::Failed,
+            (Some(true), None) => Exit::Yes,
+            (Some(false), None) => Exit::No,
+            (None, None) => Exit::CannotTell,
         }
     }
 }
@@ -186,13 +186,13 @@ fn ok(outcome: Outcome) -> Option<bool> {
 }
 
 /// One answer for all files: the worst.
-pub(in crate::cli) fn overall(reports: &[FileReport]) -> Answer {
-    let worst_first = [Answer::No, Answer::Unanswered, Answer::CannotTell];
-    let given = |answer: &Answer| reports.iter().any(|report| report.answer() == *answer);
-    worst_first.into_iter().find(given).unwrap_or(Answer::Yes)
+pub(in crate::cli) fn overall(reports: &[FileReport]) -> Exit {
+    let worst_first = [Exit::No, Exit::Failed, Exit::CannotTell];
+    let given = |answer: &Exit| reports.iter().any(|report| report.answer() == *answer);
+    worst_first.into_iter().find(given).unwrap_or(Exit::Yes)
 }
 
-pub(in crate::cli) fn object(reports: &[FileReport], overall: Answer) -> Object<'_> {
+pub(in crate::cli) fn object(reports: &[FileReport], overall: Exit) -> Object<'_> {
     if let [one] = reports {
         return Object::One(one);
     }

@@ -1,17 +1,16 @@
 //! `capstan trace`: event chains of agent sessions, in files.
 
-mod show;
-
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
 use super::report;
 use crate::cli::output::Out;
-use crate::cli::{Answer, files};
-use crate::profile::cra::trace::{Chain, Difference, GENESIS, History, Parting, compare};
+use crate::cli::{Exit, files};
+use crate::profile::cra::trace::{Chain, Difference, Event, GENESIS, History, Parting, compare};
 use crate::profile::{Finding, Severity};
 use crate::wire::printable::{Printable, printable};
+use crate::wire::text;
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
@@ -37,7 +36,7 @@ pub(in crate::cli) struct VerifyArgs {
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan trace diff ours.trace.jsonl theirs.trace.jsonl")]
 pub(in crate::cli) struct DiffArgs {
-    /// The one history
+    /// First history
     #[arg(value_name = "A")]
     a: PathBuf,
     /// The other
@@ -53,11 +52,11 @@ pub(in crate::cli) struct ShowArgs {
     file: PathBuf,
 }
 
-pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     match verb {
         Verb::Verify(args) => verify(args, out),
         Verb::Diff(args) => diff(args, out),
-        Verb::Show(args) => show::run(&read(&args.file)?, out),
+        Verb::Show(args) => show(&read(&args.file)?, out),
     }
 }
 
@@ -95,7 +94,7 @@ impl State {
     }
 }
 
-fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Answer> {
+fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Exit> {
     let history = read(&args.file)?;
     let after = args.after.as_deref();
     let states: Vec<(&Chain, State)> =
@@ -105,9 +104,9 @@ fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Answer> {
         || states.iter().any(|(_, state)| *state == State::Broken);
     let is_part = states.iter().any(|(_, state)| *state == State::Part);
     let answer = match (is_broken, is_part) {
-        (true, _) => Answer::No,
-        (false, true) => Answer::CannotTell,
-        (false, false) => Answer::Yes,
+        (true, _) => Exit::No,
+        (false, true) => Exit::CannotTell,
+        (false, false) => Exit::Yes,
     };
     let mut text = Printable::default();
     for (chain, state) in &states {
@@ -118,7 +117,7 @@ fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Answer> {
         text.line(printable!("  {} {} at {}: {}", severity, code, finding.at, finding.detail));
     }
     let object = json!({
-        "ok": match answer { Answer::Yes => Json::Bool(true), Answer::No => Json::Bool(false), _ => Json::Null },
+        "ok": match answer { Exit::Yes => Json::Bool(true), Exit::No => Json::Bool(false), _ => Json::Null },
         "events": history.events.len(),
         "hash": "cra-trace-v1",
         "sessions": states.iter().map(|(chain, state)| session(chain, *state)).collect::<Vec<_>>(),
@@ -126,8 +125,8 @@ fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Answer> {
     });
     let (events, sessions) = (history.events.len(), states.len());
     text.line(match answer {
-        Answer::Yes => printable!("yes  {} events in {} sessions, whole", events, sessions),
-        Answer::CannotTell => Printable::from(
+        Exit::Yes => printable!("yes  {} events in {} sessions, whole", events, sessions),
+        Exit::CannotTell => Printable::from(
             "cannot tell  sound, but it does not begin its session; --after HASH names what it \
              follows",
         ),
@@ -189,23 +188,23 @@ fn session(chain: &Chain, state: State) -> Json {
     })
 }
 
-fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Answer> {
+fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Exit> {
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     let differences = compare(&a, &b);
     let unread = !a.is_whole || !b.is_whole;
     let mut text: Printable = differences.iter().map(difference_line).collect();
     let answer = match (differences.is_empty(), unread) {
-        (false, _) => Answer::No,
-        (true, true) => Answer::CannotTell,
-        (true, false) => Answer::Yes,
+        (false, _) => Exit::No,
+        (true, true) => Exit::CannotTell,
+        (true, false) => Exit::Yes,
     };
     text.push(match answer {
-        Answer::Yes => "the same events\n",
-        Answer::CannotTell => "the same where both can be read; some events cannot\n",
+        Exit::Yes => "the same events\n",
+        Exit::CannotTell => "the same where both can be read; some events cannot\n",
         _ => "",
     });
     let listed: Vec<Json> = differences.iter().map(difference).collect();
-    let ok = (answer != Answer::CannotTell).then_some(answer == Answer::Yes);
+    let ok = (answer != Exit::CannotTell).then_some(answer == Exit::Yes);
     out.answer(&json!({ "ok": ok, "differences": listed }), text)?;
     Ok(answer)
 }
@@ -248,4 +247,70 @@ fn difference(difference: &Difference) -> Json {
             "at": at,
         }),
     }
+}
+
+/// The fields that describe an event; the first one that it has is shown.
+const DESCRIPTIVE: [&str; 8] = [
+    "action_id",
+    "policy_id",
+    "block_id",
+    "decision_type",
+    "operation",
+    "reason",
+    "agent_id",
+    "resolution_id",
+];
+
+fn show(history: &History, out: &Out) -> anyhow::Result<Exit> {
+    let mut lines = Printable::default();
+    let mut session = "";
+    for event in &history.events {
+        if event.session_id != session {
+            session = &event.session_id;
+            lines.line(printable!("session {}", session));
+        }
+        lines.line(event_line(event));
+    }
+    if history.events.is_empty() {
+        lines.line("none");
+    }
+    let unread = history.findings.iter().filter(|finding| finding.gating).count();
+    if !history.is_whole {
+        let what = "some events cannot be read";
+        lines.line(printable!("{} ({} errors); see trace verify", what, unread));
+    }
+    let events: Vec<Json> = history.events.iter().map(event_object).collect();
+    out.answer(&json!({ "events": events, "is_whole": history.is_whole }), lines)?;
+    Ok(if history.events.is_empty() { Exit::Failed } else { Exit::Yes })
+}
+
+/// `   3  2024-12-28T12:00:02Z  action.denied  ticket.delete  82d7fc53…c8a9`
+fn event_line(event: &Event) -> Printable {
+    printable!(
+        "{:>6}  {:<27}  {:<26}  {:<32}  {}",
+        event.sequence,
+        event.timestamp,
+        event.event_type,
+        description(event),
+        text::short(&event.hash)
+    )
+}
+
+/// Cut to the width of its column.
+fn description(event: &Event) -> String {
+    let text = DESCRIPTIVE.iter().find_map(|name| event.text(name)).unwrap_or_default();
+    text.chars().take(32).collect()
+}
+
+fn event_object(event: &Event) -> Json {
+    json!({
+        "line": event.line + 1,
+        "session": event.session_id,
+        "sequence": event.sequence,
+        "timestamp": event.timestamp,
+        "event_type": event.event_type,
+        "about": DESCRIPTIVE.iter().find_map(|name| event.text(name)),
+        "hash": event.hash,
+        "form": event.form().map(|form| form.name()),
+    })
 }

@@ -14,7 +14,7 @@ use crate::checkpoint::VerifierKey;
 use crate::cli::client::Client;
 use crate::cli::client::target::{Ca, Target};
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::SignedStatement;
 use crate::key::PublicKey;
 use crate::receipt::{Receipt, attached};
@@ -26,22 +26,22 @@ use crate::wire::time::UnixSeconds;
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Fetch a log's keys, show them, and believe them from now on
+    /// Fetch a log's keys, show them, and trust them from now on
     #[command(after_help = "Example: capstan trust add http://127.0.0.1:8787")]
     Add(AddArgs),
-    /// Believe the keys that succession statements lead to, without a network
+    /// Trust the keys that succession statements lead to, offline
     #[command(after_help = "Example: capstan trust follow succession.cose")]
     Follow(edit::FollowArgs),
-    /// Believe a log or an issuer no longer
+    /// Remove a log or an issuer from the trust file
     #[command(after_help = "Example: capstan trust remove https://log.example")]
     Remove(edit::RemoveArgs),
-    /// Tie an issuer's name to its key, for you or for a log
+    /// Pin an issuer's key, in your trust file or in that of a log
     #[command(after_help = "Example: capstan trust issuer https://agents.example agent.key.pub")]
     Issuer(issuer::Args),
-    /// Show whom the trust file names
+    /// Show the logs and issuers in the trust file
     #[command(after_help = "Example: capstan trust show")]
     Show(ShowArgs),
-    /// Say whom the anchors of an old trust file may speak for
+    /// Add to an old trust file the names its anchors may certify
     #[command(after_help = "\
 Examples: capstan trust upgrade DATA/trust.toml --data DATA
           capstan trust upgrade trust.toml --anchor \"Example root\" --spiffe prod.example
@@ -59,13 +59,13 @@ pub(in crate::cli) struct AddArgs {
     /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
-    /// Do not ask
+    /// Trust the keys without asking
     #[arg(long)]
     yes: bool,
-    /// The key the log must sign with, in hex, as its operator tells it; do not ask
+    /// The key id the log must have, in hex, from its operator; do not ask
     #[arg(long, value_name = "HEX")]
     fingerprint: Option<String>,
-    /// Believe the log's new keys in place of those the trust file has
+    /// Replace the keys of this log in the trust file
     #[arg(long)]
     replace: bool,
 }
@@ -114,8 +114,9 @@ struct LogShown {
     checkpoint: Option<String>,
 }
 
-pub(in crate::cli) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Answer> {
-    let nowhere = || Stop::failed("usage", "--trust is missing, and there is no home directory");
+pub(in crate::cli) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Exit> {
+    let nowhere =
+        || CliError::failed("usage", "--trust is missing, and there is no home directory");
     let (path, _) = files::trust_path(args.trust.as_deref()).ok_or_else(nowhere)?;
     let known = if path.exists() { files::trust(Some(&path))? } else { TrustAnchors::default() };
     let client = Target::at(args.url.as_deref(), &args.ca).client(None)?;
@@ -126,12 +127,12 @@ pub(in crate::cli) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Ans
         && !expected.eq_ignore_ascii_case(active)
     {
         let what = format!("the log signs with {active}, not with {expected}: nothing was written");
-        return Err(Stop::no("fingerprint-differs", what).into());
+        return Err(CliError::no("fingerprint-differs", what).into());
     }
     if let Some(before) = succession::entry(&known, &log.name) {
         if LogShown::of(&before).covers(&shown) {
             out.answer(&shown, printable!("{} is in {} already", log.name, path.display()))?;
-            return Ok(Answer::Yes);
+            return Ok(Exit::Yes);
         }
         let followed = succession::follow(&client, &before).await;
         if let Some(after) = continued(&before, &log, &followed) {
@@ -143,7 +144,7 @@ pub(in crate::cli) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Ans
                 active
             );
             out.answer(&LogShown::of(&after), text)?;
-            return Ok(Answer::Yes);
+            return Ok(Exit::Yes);
         }
         if !args.replace {
             return Err(changed(&before, &log).next("the same command with --replace").into());
@@ -152,12 +153,12 @@ pub(in crate::cli) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Ans
     out.note(printable!("{}\nCompare these with what its operator tells you.", shown.text()));
     let named = args.yes || args.fingerprint.is_some();
     if !named && !agreed(out, &path)? {
-        return Err(Stop::no("declined", "nothing was written").into());
+        return Err(CliError::no("declined", "nothing was written").into());
     }
     succession::remember(&path, &log)?;
     let text = printable!("{} is believed from now on, in {}", log.name, path.display());
     out.answer(&shown, text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// The entry of a log that goes on under a known key or one that follows from
@@ -173,7 +174,7 @@ fn continued(before: &TrustedLog, log: &TrustedLog, followed: &[PublicKey]) -> O
 
 /// A log of a known name with other keys: another log, or one whose keys were
 /// changed without a word.
-fn changed(before: &TrustedLog, log: &TrustedLog) -> Stop {
+fn changed(before: &TrustedLog, log: &TrustedLog) -> CliError {
     let mut details = Printable::default();
     for (whose, log) in [("in the trust file", before), ("the log gives", log)] {
         details.line(printable!("{}", whose));
@@ -184,10 +185,10 @@ fn changed(before: &TrustedLog, log: &TrustedLog) -> Stop {
          from one to the other: nothing was written. Ask its operator which are right",
         log.name
     );
-    Stop::no("log-key-changed", what).details(details)
+    CliError::no("log-key-changed", what).details(details)
 }
 
-pub(in crate::cli) fn show(args: &ShowArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn show(args: &ShowArgs, out: &Out) -> anyhow::Result<Exit> {
     let trust = files::any_trust(args.trust.as_deref())?;
     let issuers: Vec<IssuerShown> =
         trust.issuers().map(|(name, _)| IssuerShown::of(&trust, name)).collect();
@@ -207,7 +208,7 @@ pub(in crate::cli) fn show(args: &ShowArgs, out: &Out) -> anyhow::Result<Answer>
         text.line("nobody is believed");
     }
     out.answer(&Shown { ok: true, issuers, anchors, logs }, text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// The log's name and keys. Its first entry must verify under them, so that
@@ -223,7 +224,7 @@ async fn fetch(client: &Client) -> anyhow::Result<TrustedLog> {
     let receipt = attached(&statement)?.into_iter().next().context("entry 0 has no receipt")?;
     let receipt = Receipt::parse(receipt)?;
     inclusion(&receipt, &statement.canonical(), &keys, &mut Memo::default())
-        .map_err(|e| Stop::no(e.code(), format!("the log's own first entry: {e}")))?;
+        .map_err(|e| CliError::no(e.code(), format!("the log's own first entry: {e}")))?;
     let name = receipt.envelope().header().claims.issuer.clone();
     let name = name.context("the log does not name itself in its receipts")?;
     Ok(TrustedLog { name, keys, checkpoint: vkey })
@@ -232,7 +233,7 @@ async fn fetch(client: &Client) -> anyhow::Result<TrustedLog> {
 fn agreed(out: &Out, path: &Path) -> anyhow::Result<bool> {
     if !out.can_ask() {
         let what = "nobody is here to agree to these keys";
-        return Err(Stop::failed("usage", what).next("the same command with --yes").into());
+        return Err(CliError::failed("usage", what).next("the same command with --yes").into());
     }
     let answer = out.ask(printable!("Believe this log, in {}", path.display()), "no")?;
     Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))

@@ -8,7 +8,7 @@ use super::report::{self, FileReport};
 use crate::checkpoint::SignedCheckpoint;
 use crate::cli::files::LogKey;
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::key::PublicKey;
 use crate::profile::capsule::{self, Manifest};
 use crate::service::now;
@@ -25,49 +25,49 @@ pub(in crate::cli) struct Args {
     /// Statements, receipts or checkpoints; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Whom to believe [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
+    /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
-    /// The statement a bare receipt is about
+    /// The statement that a receipt without one is for
     #[arg(long, value_name = "FILE")]
     statement: Option<PathBuf>,
-    /// The payload of a statement that does not carry it
+    /// The payload of a statement with a detached payload
     #[arg(long, value_name = "FILE")]
     payload: Option<PathBuf>,
     /// The older tree of a consistency receipt: a checkpoint, or SIZE:ROOT in hex
     #[arg(long, value_name = "FILE|SIZE:ROOT")]
     older: Option<String>,
-    /// A key to believe for any log: PEM, COSE_Key or checkpoint key
+    /// A key to trust for any log: PEM, COSE_Key or checkpoint key
     #[arg(long, value_name = "FILE")]
     log_key: Option<PathBuf>,
-    /// A key to believe for whoever the statement names as issuer
+    /// A key to trust for the issuer that the statement names
     #[arg(long, value_name = "FILE")]
     issuer_key: Option<PathBuf>,
-    /// Say yes only for this issuer; `*` stands for any run of characters
+    /// Require this issuer; `*` matches any characters
     #[arg(long, value_name = "NAME")]
     issuer: Vec<String>,
-    /// Say yes only for this subject; `*` as above
+    /// Require this subject; `*` matches any characters
     #[arg(long, value_name = "TEXT")]
     subject: Vec<String>,
-    /// Say yes only for this log
+    /// Require a receipt of this log
     #[arg(long, value_name = "NAME")]
     log: Vec<String>,
-    /// Say yes only if this is shown, whatever the kind of file
+    /// Require this result, whatever the kind of file
     #[arg(long, value_name = "WHAT", value_delimiter = ',', conflicts_with = "signed_only")]
     require: Vec<Required>,
-    /// Ask only who signed: neither receipt nor form count
+    /// Check only the signature; ignore receipts and the form of the payload
     #[arg(long)]
     signed_only: bool,
-    /// Take a key that only the statement itself ties to the issuer
+    /// Accept a key that only the statement itself binds to the issuer
     #[arg(long)]
     allow_self_certified: bool,
-    /// Take receipts of a development log (its name ends in .invalid)
+    /// Accept receipts of a development log (its name ends in .invalid)
     #[arg(long)]
     allow_dev: bool,
     /// The producer's constraint manifest, TOML or JSON
     #[arg(long, value_name = "FILE", requires = "evidence")]
     manifest: Option<PathBuf>,
-    /// A folder of evidence: JSON files, found by digest
+    /// Directory of evidence: JSON files, found by digest
     #[arg(long, value_name = "DIR", requires = "manifest")]
     evidence: Option<PathBuf>,
 }
@@ -121,7 +121,7 @@ struct Context {
     manifest: Option<(Manifest, Vec<capsule::Evidence>)>,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let context = context(args)?;
     let reports: Vec<FileReport> = args.files.iter().map(|file| one(file, &context)).collect();
     reports
@@ -182,7 +182,7 @@ fn older(given: &str, trust: &TrustAnchors, demand: &Demand) -> anyhow::Result<O
         && size.parse::<u64>().is_ok()
     {
         let root = Digest::from_hex(&root.to_lowercase());
-        let root = root.ok_or_else(|| Stop::failed("usage", "ROOT has 64 hex digits"))?;
+        let root = root.ok_or_else(|| CliError::failed("usage", "ROOT has 64 hex digits"))?;
         return Ok(Older { root, published: None });
     }
     let note = files::read_text(Path::new(given))?;

@@ -4,9 +4,9 @@
 //! follows no redirect by itself, and shows its token to nobody but the log
 //! it was given for.
 
-pub(super) mod target;
+pub mod target;
 pub(super) mod tiles;
-pub(super) mod wait;
+pub mod wait;
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use reqwest::{Method, Url};
 
 use super::output::chain;
-use super::{Answer, Stop, files};
+use super::{CliError, Exit, files};
 use crate::key::PublicKey;
 use crate::wire::cbor::Value;
 
@@ -31,19 +31,19 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// Talks to one log.
 #[derive(Clone)]
-pub(super) struct Client {
+pub struct Client {
     http: reqwest::Client,
     base: Url,
     token: Option<String>,
 }
 
 /// An answer, whatever it says.
-pub(super) struct Reply {
-    pub(super) url: Url,
-    pub(super) status: u16,
-    pub(super) location: Option<String>,
-    pub(super) retry_after: Option<Duration>,
-    pub(super) body: Vec<u8>,
+pub struct Reply {
+    pub url: Url,
+    pub status: u16,
+    pub location: Option<String>,
+    pub retry_after: Option<Duration>,
+    pub body: Vec<u8>,
 }
 
 impl Client {
@@ -52,7 +52,7 @@ impl Client {
         let with_slash = format!("{}/", url.trim_end_matches('/'));
         let base = Url::parse(&with_slash).with_context(|| format!("{url} is not an address"))?;
         if !matches!(base.scheme(), "http" | "https") {
-            return Err(Stop::failed("usage", format!("{url} is not an http address")).into());
+            return Err(CliError::failed("usage", format!("{url} is not an http address")).into());
         }
         let mut http = reqwest::Client::builder();
         if let Some(path) = ca {
@@ -69,25 +69,25 @@ impl Client {
     }
 
     /// The address of the log.
-    pub(super) fn base(&self) -> &Url {
+    pub fn base(&self) -> &Url {
         &self.base
     }
 
     /// A path under the log, or an address it gave us.
-    pub(super) fn url(&self, path: &str) -> anyhow::Result<Url> {
+    pub fn url(&self, path: &str) -> anyhow::Result<Url> {
         self.base.join(path).with_context(|| format!("{path:?} is not an address"))
     }
 
-    /// One request, tried again while the log asks for it (429, 503).
+    /// A GET, or a POST of `body`, repeated while the log asks for it (429, 503).
     pub(super) async fn send(
         &self,
-        (method, url): (Method, Url),
+        url: Url,
         accept: &str,
         body: Option<&[u8]>,
     ) -> anyhow::Result<Reply> {
         let mut tries = 0;
         loop {
-            let reply = self.once((method.clone(), url.clone()), accept, body).await?;
+            let reply = self.once(url.clone(), accept, body).await?;
             tries += 1;
             if !matches!(reply.status, 429 | 503) || tries >= TRIES {
                 return Ok(reply);
@@ -96,23 +96,24 @@ impl Client {
         }
     }
 
-    /// One request, one try.
+    /// A single GET, or a single POST of `body`.
     pub(super) async fn once(
         &self,
-        request: (Method, Url),
+        url: Url,
         accept: &str,
         body: Option<&[u8]>,
     ) -> anyhow::Result<Reply> {
-        self.exchange(request, accept, body.map(|body| ("application/cose", body))).await
+        self.exchange(url, accept, body.map(|body| ("application/cose", body))).await
     }
 
-    /// One request, one try, with a body of any type.
-    pub(super) async fn exchange(
+    /// The same with a body of any content type.
+    pub async fn exchange(
         &self,
-        (method, url): (Method, Url),
+        url: Url,
         accept: &str,
         body: Option<(&str, &[u8])>,
     ) -> anyhow::Result<Reply> {
+        let method = if body.is_some() { Method::POST } else { Method::GET };
         let unreachable = || format!("{method} {url}");
         let mut request = self.http.request(method.clone(), url.clone()).header("accept", accept);
         if let Some(token) = self.token.as_ref().filter(|_| url.origin() == self.base.origin()) {
@@ -140,17 +141,17 @@ impl Client {
 
     /// The body of a 200, or the problem.
     pub(super) async fn fetch(&self, path: &str, accept: &str) -> anyhow::Result<Vec<u8>> {
-        self.send((Method::GET, self.url(path)?), accept, None).await?.found()
+        self.send(self.url(path)?, accept, None).await?.found()
     }
 
     /// The same, as text.
-    pub(super) async fn fetch_text(&self, path: &str) -> anyhow::Result<String> {
+    pub async fn fetch_text(&self, path: &str) -> anyhow::Result<String> {
         let body = self.fetch(path, "text/plain, */*;q=0.1").await?;
         String::from_utf8(body).with_context(|| format!("{path} is not text"))
     }
 
     /// The keys the log gives as its own, the active one first.
-    pub(super) async fn keys(&self) -> anyhow::Result<Vec<PublicKey>> {
+    pub async fn keys(&self) -> anyhow::Result<Vec<PublicKey>> {
         let path = ".well-known/scitt-keys";
         let body = self.fetch(path, "application/cbor, */*;q=0.1").await?;
         let set = Value::read(&body).with_context(|| format!("{path} is not a COSE_KeySet"))?;
@@ -165,20 +166,20 @@ impl Reply {
     pub(super) fn found(self) -> anyhow::Result<Vec<u8>> {
         match self.status {
             200 => Ok(self.body),
-            400 => Err(Stop { answer: Answer::Unanswered, ..self.problem() }.into()),
+            400 => Err(CliError { exit: Exit::Failed, ..self.problem() }.into()),
             _ => Err(self.problem().into()),
         }
     }
 
     /// What the log says is wrong: a refusal is a "no", the rest no answer.
-    pub(super) fn problem(&self) -> Stop {
+    pub fn problem(&self) -> CliError {
         let what = self.problem_text();
         match self.status {
-            400 | 403 | 409..=415 | 422 => Stop::no("refused", what),
-            401 => Stop::failed("unauthorized", format!("the log wants a token: {what}"))
+            400 | 403 | 409..=415 | 422 => CliError::no("refused", what),
+            401 => CliError::failed("unauthorized", format!("the log wants a token: {what}"))
                 .next("set CAPSTAN_TOKEN, or give --token"),
-            404 => Stop::no("not-found", what),
-            _ => Stop::failed("problem", what),
+            404 => CliError::no("not-found", what),
+            _ => CliError::failed("problem", what),
         }
     }
 
@@ -189,7 +190,7 @@ impl Reply {
     }
 
     /// The stable word for what is wrong, if the log is one of ours.
-    pub(super) fn code(&self) -> Option<String> {
+    pub fn code(&self) -> Option<String> {
         if let Ok(problem) = Value::read(&self.body) {
             return Some(problem.get("urn:capstan:problem")?.get("code")?.text()?.to_owned());
         }
@@ -220,7 +221,7 @@ fn certificates(path: &Path) -> anyhow::Result<Vec<reqwest::Certificate>> {
     let found = found.with_context(|| format!("{}", path.display()))?;
     if found.is_empty() {
         let what = format!("{} holds no certificate in PEM", path.display());
-        return Err(Stop::failed("usage", what).into());
+        return Err(CliError::failed("usage", what).into());
     }
     Ok(found)
 }
@@ -250,7 +251,7 @@ fn not_believed(url: &Url, error: anyhow::Error) -> anyhow::Error {
         _ => ("it cannot be used", "the operator looks at its certificate"),
     };
     let what = format!("the TLS certificate of {host} is not believed: {what} ({why})");
-    Stop::failed("tls-not-believed", what).next(next).into()
+    CliError::failed("tls-not-believed", what).next(next).into()
 }
 
 fn joined(title: &str, detail: Option<&str>) -> String {

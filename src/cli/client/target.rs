@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Client;
-use crate::cli::{Stop, files, settings};
+use crate::cli::{CliError, files, settings};
 use crate::config::Client as ClientSettings;
 
 /// The address of a log, and whose certificates to believe.
@@ -19,8 +19,8 @@ pub(in crate::cli) struct Target {
 
 /// Whose certificates to believe.
 #[derive(Clone, Default, clap::Args)]
-pub(in crate::cli) struct Ca {
-    /// Certificates to believe for TLS, no others [default: $CAPSTAN_CA]
+pub struct Ca {
+    /// Trust only these CA certificates for TLS [default: $CAPSTAN_CA]
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 }
@@ -37,7 +37,7 @@ impl Target {
         let file = settings::of_the_user().map_or_else(String::new, |path| {
             format!(", or `[client] url = \"…\"` in {}", path.display())
         });
-        let stop = Stop::failed("usage", "no log is named");
+        let stop = CliError::failed("usage", "no log is named");
         Err(stop.next(format!("--url URL, CAPSTAN_URL in the environment{file}")).into())
     }
 
@@ -52,7 +52,7 @@ impl Target {
 }
 
 impl Ca {
-    pub(in crate::cli) fn client(&self, url: &str, token: Option<&str>) -> anyhow::Result<Client> {
+    pub fn client(&self, url: &str, token: Option<&str>) -> anyhow::Result<Client> {
         Client::new(url, token, self.file(url)?.as_deref())
     }
 

@@ -4,10 +4,10 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Method, Url};
+use reqwest::Url;
 
 use super::{Client, Reply, pause};
-use crate::cli::Stop;
+use crate::cli::CliError;
 use crate::envelope::SignedStatement;
 use crate::receipt::attached;
 use crate::wire::cbor::Value;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// The log has read the statement and says no.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(in crate::cli) struct Refused(pub(in crate::cli) Stop);
+pub(in crate::cli) struct Refused(pub(in crate::cli) CliError);
 
 /// The log says yes, and gives something else than a receipt.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub(in crate::cli) struct NoReceipt {
 /// Sends a statement and waits for its receipt.
 pub(in crate::cli) async fn register(client: &Client, statement: &[u8]) -> anyhow::Result<Vec<u8>> {
     let url = client.url("entries")?;
-    let reply = client.send((Method::POST, url), RECEIPT, Some(statement)).await?;
+    let reply = client.send(url, RECEIPT, Some(statement)).await?;
     match reply.status {
         200 | 201 => match receipt_in(&reply.body) {
             Some(receipt) => Ok(receipt),
@@ -59,10 +59,10 @@ pub(in crate::cli) async fn receipt(client: &Client, id: &str) -> anyhow::Result
 async fn poll(client: &Client, mut place: Url) -> anyhow::Result<Vec<u8>> {
     let started = Instant::now();
     for tries in 0.. {
-        let reply = client.send((Method::GET, place.clone()), RECEIPT, None).await?;
+        let reply = client.send(place.clone(), RECEIPT, None).await?;
         match (reply.status, Operation::read(&reply.body)) {
             (200 | 202, Some(Operation::Failed(why))) => {
-                return Err(Refused(Stop::no("registration-failed", why)).into());
+                return Err(Refused(CliError::no("registration-failed", why)).into());
             }
             (200 | 202, Some(Operation::Done(entry))) => {
                 place = client.url(&format!("entries/{entry}"))?;
@@ -82,18 +82,18 @@ async fn poll(client: &Client, mut place: Url) -> anyhow::Result<Vec<u8>> {
         pause(tries, reply.retry_after).await;
     }
     let what = format!("{place} gave no receipt within {} s", PATIENCE.as_secs());
-    Err(Stop::cannot_tell("pending", what).next("the same command later").into())
+    Err(CliError::cannot_tell("pending", what).next("the same command later").into())
 }
 
 /// Where the log says the receipt will be.
 fn next_place(client: &Client, reply: &Reply) -> anyhow::Result<Url> {
-    let missing = || Stop::failed("no-location", format!("{} names no Location", reply.url));
+    let missing = || CliError::failed("no-location", format!("{} names no Location", reply.url));
     let location = reply.location.as_deref().ok_or_else(missing)?;
     client.url(location)
 }
 
 /// The receipt in an answer: alone, or attached to the statement.
-pub(in crate::cli) fn receipt_in(body: &[u8]) -> Option<Vec<u8>> {
+pub fn receipt_in(body: &[u8]) -> Option<Vec<u8>> {
     let envelope = SignedStatement::parse_any_size(body.to_vec()).ok()?;
     if envelope.header().vds.is_some() {
         return Some(body.to_vec());

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::output::Out;
 use crate::cli::settings::{self, Given};
-use crate::cli::{Answer, Stop};
+use crate::cli::{CliError, Exit};
 use crate::config::{Loaded, default_file};
 use crate::wire::printable::{Printable, printable};
 
@@ -32,10 +32,10 @@ pub(in crate::cli) enum Verb {
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct From {
-    /// Data directory, whose capstan.toml is read
+    /// Data directory whose capstan.toml is read
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Another settings file
+    /// Settings file instead of capstan.toml in the data directory
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -54,12 +54,12 @@ struct SettingShown {
     from: String,
 }
 
-pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     let (from, print) = match verb {
         Verb::Print { default: true, .. } => {
             let file = default_file();
             out.file(&json!({ "ok": true, "file": file }), file.as_bytes())?;
-            return Ok(Answer::Yes);
+            return Ok(Exit::Yes);
         }
         Verb::Print { from, .. } => (from, true),
         Verb::Check { from } => (from, false),
@@ -74,7 +74,7 @@ pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
         .map(|(name, value, source)| SettingShown { name, value, from: source.to_string() })
         .collect();
     out.answer(&Shown { ok: true, settings, warnings: loaded.warnings }, text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 fn printed(loaded: &Loaded) -> Printable {
@@ -85,8 +85,8 @@ fn printed(loaded: &Loaded) -> Printable {
 
 /// Settings that are wrong are a "no"; a file that is not there is none.
 fn wrong(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast::<Stop>() {
-        Ok(stop) if stop.code == settings::WRONG => Stop { answer: Answer::No, ..stop }.into(),
+    match error.downcast::<CliError>() {
+        Ok(stop) if stop.code == settings::WRONG => CliError { exit: Exit::No, ..stop }.into(),
         Ok(stop) => stop.into(),
         Err(other) => other,
     }

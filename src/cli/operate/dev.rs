@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use super::{init, serve};
 use crate::cli::output::Out;
-use crate::cli::{Answer, broken_store, program};
+use crate::cli::{Exit, broken_store, program};
 use crate::config::{Config, LogLevel};
 use crate::http::HttpOptions;
 use crate::key::{Algorithm, SigningKey};
@@ -31,17 +31,17 @@ pub(in crate::cli) struct Args {
     /// Address and port to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
     listen: std::net::SocketAddr,
-    /// Keep the log here instead of throwing it away
+    /// Directory to keep the log in, instead of deleting it at the end
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let scratch = if args.data.is_none() { Some(Scratch::new()?) } else { None };
     let data = match (&args.data, &scratch) {
         (Some(data), _) => data.clone(),
         (None, Some(scratch)) => scratch.0.join("log"),
-        (None, None) => return Ok(Answer::Unanswered),
+        (None, None) => return Ok(Exit::Failed),
     };
     let mut config = Config { listen: args.listen, ..Config::default() };
     config.log.level = LogLevel::Warn;
@@ -60,7 +60,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
     out.note(next_steps(&format!("http://{address}")));
     let http = HttpOptions::from_config(&config)?;
     serve::run_until(service, (&config, http), (listener, out), stop).await?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// Two verdicts, by the road a runtime would take.

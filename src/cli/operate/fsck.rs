@@ -1,12 +1,13 @@
-//! `capstan fsck`: a log on this machine, recomputed from its bytes.
+//! `capstan fsck` and `capstan reindex`: a log at rest, recomputed from its bytes.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::output::Out;
 use crate::cli::settings::{self, Given};
-use crate::cli::{Answer, broken_store};
+use crate::cli::{Exit, broken_store};
 use crate::service::{self, Checked};
 use crate::wire::printable::{Printable, printable};
 use crate::wire::text::grouped;
@@ -37,7 +38,7 @@ struct FindingFound {
     detail: String,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let given = Given { data: Some(&args.data), ..Given::default() };
     let guard = settings::load(&given)?.config.guard.path;
     let bar = out.progress(u64::MAX, "checking");
@@ -50,7 +51,7 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let ok = checked.findings.is_empty();
     let text = text(&checked);
     out.answer(&object(checked, ok), text)?;
-    Ok(if ok { Answer::Yes } else { Answer::No })
+    Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
 fn object(checked: Checked, ok: bool) -> Found {
@@ -92,4 +93,25 @@ fn text(checked: &Checked) -> Printable {
 
 fn several(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan reindex --data /var/lib/capstan")]
+pub(in crate::cli) struct ReindexArgs {
+    /// Data directory of a log that is not running
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+pub(in crate::cli) fn reindex(args: &ReindexArgs, out: &Out) -> anyhow::Result<Exit> {
+    let bar = out.progress(u64::MAX, "indexing");
+    let done = service::reindex(&args.data, &mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let size = done.map_err(|e| broken_store(e, &args.data))?;
+    let text = printable!("indexed {} statements", grouped(size));
+    out.answer(&json!({ "ok": true, "code": "ok", "statements": size }), text)?;
+    Ok(Exit::Yes)
 }

@@ -1,11 +1,10 @@
 //! `capstan health`: for the health check of a container.
 
-use reqwest::Method;
 use serde::Serialize;
 
 use crate::cli::client::target::{self, Ca};
 use crate::cli::output::{Out, chain};
-use crate::cli::{Answer, Stop};
+use crate::cli::{CliError, Exit};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan health --url http://127.0.0.1:8787")]
@@ -24,17 +23,17 @@ struct Well {
     url: String,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let url = args.url.clone().or_else(target::from_environment).unwrap_or_else(on_this_machine);
     let client = args.ca.client(&url, None)?;
-    let asked = client.once((Method::GET, client.url("health")?), "application/json", None).await;
+    let asked = client.once(client.url("health")?, "application/json", None).await;
     // A log that cannot be reached may be well, or somewhere else.
-    let reply = asked.map_err(|error| Stop::failed("unreachable", chain(&error)))?;
+    let reply = asked.map_err(|error| CliError::failed("unreachable", chain(&error)))?;
     if reply.status != 200 {
-        return Err(Stop { answer: Answer::No, ..reply.problem() }.into());
+        return Err(CliError { exit: Exit::No, ..reply.problem() }.into());
     }
     out.answer(&Well { ok: true, code: "ok", url }, "ok")?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 fn on_this_machine() -> String {

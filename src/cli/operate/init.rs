@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::output::Out;
 use crate::cli::produce::keygen::Kind;
 use crate::cli::settings::{self, Given};
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::key::KeyId;
 use crate::service::{self, ControlError};
 use crate::store::{self, Backend, Store};
@@ -20,19 +20,19 @@ const DEFAULT_POLICY: &str = include_str!("../../../policy/issuers.toml");
 #[derive(clap::Args)]
 #[command(after_help = "Example: capstan init --data /var/lib/capstan --name log.example")]
 pub(in crate::cli) struct Args {
-    /// Directory for the log; must not hold one
+    /// Directory for the log; must not contain one
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// What the log calls itself, for ever: a host name or a URI
+    /// Permanent name of the log: a host name or a URI
     #[arg(long)]
     name: Option<String>,
-    /// Registration policy instead of the one for known issuers
+    /// Registration policy [default: admit the issuers of the trust file]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// File of the guard, best on another disk [default: DIR.guard]
+    /// File for the guard, preferably on another disk [default: DIR.guard]
     #[arg(long, value_name = "FILE")]
     guard: Option<PathBuf>,
-    /// What the log signs with
+    /// Signature algorithm of the log
     #[arg(long, default_value = "ES256")]
     alg: Kind,
 }
@@ -45,18 +45,18 @@ struct Made {
     data: PathBuf,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let asked =
         |given: Option<String>, flag: &str, question: &'static str, default: &str| match given {
             Some(given) => Ok(given),
             None if out.can_ask() => out.ask(question, default),
-            None => Err(Stop::failed("usage", format!("{flag} is missing")).into()),
+            None => Err(CliError::failed("usage", format!("{flag} is missing")).into()),
         };
     let data = args.data.as_ref().map(|path| path.display().to_string());
     let data = asked(data, "--data", "Where shall the log live", "capstan-data")?;
     let name = asked(args.name.clone(), "--name", "What is the log called (a host name)", "")?;
     if name.trim().is_empty() {
-        return Err(Stop::failed("usage", "--name is empty").into());
+        return Err(CliError::failed("usage", "--name is empty").into());
     }
     let policy = args.policy.as_deref().map(files::read_text).transpose()?;
     let policy = policy.as_deref().unwrap_or(DEFAULT_POLICY);
@@ -83,7 +83,7 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         crate::cli::program(),
         data.display()
     ));
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// Puts the place of the guard into the settings of a new log.
@@ -103,14 +103,15 @@ fn key_of(data: &Path) -> anyhow::Result<KeyId> {
 
 pub(in crate::cli) fn refused(error: ControlError) -> anyhow::Error {
     match error {
-        ControlError::Store(store::Error::Exists { path }) => {
-            Stop::no("store-exists", format!("{} holds a log already; it is kept", path.display()))
-                .next(format!("{} serve --data {}", crate::cli::program(), path.display()))
-                .into()
-        }
+        ControlError::Store(store::Error::Exists { path }) => CliError::no(
+            "store-exists",
+            format!("{} holds a log already; it is kept", path.display()),
+        )
+        .next(format!("{} serve --data {}", crate::cli::program(), path.display()))
+        .into(),
         ControlError::Store(left @ store::Error::GuardLeft { .. }) => {
             let next = "restore a copy of that log, or move its guard away if you mean another log";
-            Stop::no(left.code(), left.to_string()).next(next).into()
+            CliError::no(left.code(), left.to_string()).next(next).into()
         }
         other => other.into(),
     }

@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use crate::cli::output::Out;
 use crate::cli::settings::{self, Given};
-use crate::cli::{Answer, broken_store, program};
+use crate::cli::{Exit, broken_store, program};
 use crate::service::{self, Writer};
 use crate::wire::printable::printable;
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Let a new key take over; old receipts stay valid
+    /// Replace the service key; old receipts stay valid
     #[command(after_help = "Example: capstan key rotate --data /var/lib/capstan")]
     Rotate {
         /// Data directory of a log that is not running
@@ -27,7 +27,7 @@ struct Rotated {
     key: String,
 }
 
-pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     let Verb::Rotate { data } = verb;
     let loaded = settings::load(&Given { data: Some(data), ..Given::default() })?;
     let guard = loaded.config.guard.path;
@@ -41,5 +41,5 @@ pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
         program(),
         data.display()
     ));
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }

@@ -9,7 +9,5 @@ pub(super) mod init;
 pub(super) mod key;
 pub(super) mod packaging;
 pub(super) mod policy;
-pub(super) mod reindex;
 pub(super) mod replay;
-pub(super) mod restore;
 pub(super) mod serve;

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use serde_json::json;
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, Cli, files};
+use crate::cli::{Cli, Exit, files};
 use crate::wire::printable::printable;
 
 #[derive(clap::Args)]
@@ -27,16 +27,16 @@ pub(in crate::cli) struct ManArgs {
     directory: PathBuf,
 }
 
-pub(in crate::cli) fn completions(args: &CompletionsArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn completions(args: &CompletionsArgs, out: &Out) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "capstan", &mut script);
     let text = String::from_utf8_lossy(&script);
     let shell = args.shell.to_string();
     out.file(&json!({ "ok": true, "shell": shell, "script": text }), &script)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
-pub(in crate::cli) fn man(args: &ManArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn man(args: &ManArgs, out: &Out) -> anyhow::Result<Exit> {
     let directory = &args.directory;
     std::fs::create_dir_all(directory).with_context(|| format!("{}", directory.display()))?;
     let mut root = Cli::command();
@@ -44,7 +44,7 @@ pub(in crate::cli) fn man(args: &ManArgs, out: &Out) -> anyhow::Result<Answer> {
     let pages = write_pages(&root, "capstan", directory)?;
     let text = printable!("{} pages in {}", pages, directory.display());
     out.answer(&json!({ "ok": true, "pages": pages, "directory": directory }), text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// One page for each verb, named `capstan-verb.1`.

@@ -1,7 +1,5 @@
 //! `capstan policy`: what a policy says, before and after it is in force.
 
-mod cases;
-mod compare;
 mod sample;
 
 use std::path::{Path, PathBuf};
@@ -10,34 +8,34 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, broken_store, files};
+use crate::cli::{CliError, Exit, broken_store, files};
 use crate::envelope::{Door, Resolved, SignedStatement};
-use crate::policy::{Facts, Policy, RuleTrace};
+use crate::policy::{Cases, Facts, Policy, Rule, RuleTrace};
 use crate::service::{self, ReplayOptions, now};
 use crate::wire::printable::{Printable, printable};
 use crate::{profile, store};
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Say what a policy makes of a statement, rule by rule
+    /// Show how a policy decides on a statement, rule by rule
     #[command(after_help = "Example: capstan policy explain action.cose --policy agents.toml")]
     Explain(ExplainArgs),
-    /// Run the cases beside policies
+    /// Run the test cases of policies
     #[command(after_help = "Example: capstan policy test policy/agents.toml")]
-    Test(cases::Args),
-    /// Decide what is logged again under another policy; changes nothing
+    Test(TestArgs),
+    /// Decide the logged statements again under another policy; changes nothing
     #[command(after_help = "Example: capstan policy try agents.toml --data DIR --last 1000")]
     Try(TryArgs),
-    /// Show which rules two policies do not share
+    /// Show the rules in which two policies differ
     #[command(after_help = "Example: capstan policy diff policy.toml agents.toml")]
-    Diff(compare::Args),
+    Diff(DiffArgs),
     /// Write a policy that admits statements like these
     #[command(after_help = "Example: capstan policy from-sample *.cose -o policy.toml")]
     FromSample(sample::Args),
-    /// Show what was refused lately, and why
+    /// Show recent refusals and their reasons
     #[command(after_help = "Example: capstan policy refusals --data /var/lib/capstan")]
     Refusals(DataArgs),
-    /// Check a policy and make it the one of a log
+    /// Check a policy and put it into force in a log
     #[command(after_help = "Example: capstan policy set agents.toml --data /var/lib/capstan")]
     Set(SetArgs),
 }
@@ -50,11 +48,11 @@ pub(in crate::cli) struct ExplainArgs {
     /// The policy
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
-    /// Whom the log believes [default: trust.toml of --data, then $CAPSTAN_TRUST, then
+    /// Trust file [default: trust.toml of --data, then $CAPSTAN_TRUST, then
     /// ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
-    /// Data directory of a log that is not running: as if it were registered there
+    /// Data directory of a log that is not running: decide as if registered there
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
@@ -89,12 +87,12 @@ pub(in crate::cli) struct SetArgs {
     data: PathBuf,
 }
 
-pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     match verb {
         Verb::Explain(args) => explain(args, out),
-        Verb::Test(args) => cases::run(args, out),
+        Verb::Test(args) => test(args, out),
         Verb::Try(args) => try_out(args, out),
-        Verb::Diff(args) => compare::run(args, out),
+        Verb::Diff(args) => diff(args, out),
         Verb::FromSample(args) => sample::run(args, out),
         Verb::Refusals(args) => refusals(args, out),
         Verb::Set(args) => set(args, out),
@@ -106,7 +104,7 @@ fn load(path: &Path) -> anyhow::Result<Policy> {
     Policy::parse(&files::read_text(path)?).with_context(|| format!("{}", path.display()))
 }
 
-fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
+fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Exit> {
     let policy = load(&args.policy)?;
     let own = args.data.as_ref().map(|data| data.join("trust.toml"));
     let trust = files::trust(args.trust.as_deref().or(own.as_deref()))?;
@@ -116,7 +114,7 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
     let resolved = Resolved::default();
     let door = Door { log: name.as_deref(), ..Door::new(&trust, &resolved, now()) };
     let authentic = statement.authenticate(&door);
-    let authentic = authentic.map_err(|e| Stop::no(e.code(), e.to_string()))?;
+    let authentic = authentic.map_err(|e| CliError::no(e.code(), e.to_string()))?;
     let read = profile::read(&authentic);
     let (facts, where_to) = match &args.data {
         None => (Facts::default(), "as if nothing were logged yet"),
@@ -137,7 +135,7 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Answer> {
     }
     let rules: Vec<_> = traces.iter().map(rule_json).collect();
     out.answer(&json!({ "ok": admitted, "policy": policy.name(), "rules": rules }), text)?;
-    Ok(if admitted { Answer::Yes } else { Answer::No })
+    Ok(if admitted { Exit::Yes } else { Exit::No })
 }
 
 fn rule_text(text: &mut Printable, trace: &RuleTrace) {
@@ -160,7 +158,7 @@ fn rule_json(trace: &RuleTrace) -> serde_json::Value {
     json!({ "rule": trace.rule, "effect": effect, "held": trace.holds(), "conditions": conditions })
 }
 
-fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Answer> {
+fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Exit> {
     let policy = load(&args.policy)?;
     let name = policy.name().to_owned();
     let options = ReplayOptions { policy: Some(policy), last: args.last, first_only: false };
@@ -184,10 +182,10 @@ fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Answer> {
     let differs: Vec<_> = replayed.differs.iter().map(super::replay::object).collect();
     let ok = refused == 0;
     out.answer(&json!({ "ok": ok, "decided": replayed.decided, "refused": differs }), text)?;
-    Ok(if ok { Answer::Yes } else { Answer::No })
+    Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
-fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Answer> {
+fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Exit> {
     let refused = service::refusals(&args.data);
     let refused = refused.with_context(|| format!("{}", args.data.display()))?;
     let mut text = Printable::default();
@@ -201,11 +199,11 @@ fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Answer> {
         text.line("nothing was refused");
     }
     out.answer(&json!({ "ok": true, "refusals": refused }), text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// The file is what `serve` and SIGHUP read; the change is logged then.
-fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Answer> {
+fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Exit> {
     let policy = load(&args.policy)?;
     let running = store::is_in_use(&args.data);
     let running = running.map_err(|e| broken_store(e.into(), &args.data))?;
@@ -221,5 +219,87 @@ fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Answer> {
         &json!({ "ok": true, "policy": policy.name(), "digest": digest, "running": running }),
         text,
     )?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
+}
+
+#[derive(clap::Args)]
+pub(in crate::cli) struct TestArgs {
+    /// Policies; the cases of NAME.toml are in NAME.cases.toml
+    #[arg(value_name = "POLICY", default_value = "policy.toml")]
+    policies: Vec<PathBuf>,
+}
+
+/// Runs the cases beside policies.
+fn test(args: &TestArgs, out: &Out) -> anyhow::Result<Exit> {
+    let (mut text, mut objects, mut failed, mut ran) = (Printable::default(), Vec::new(), 0, 0);
+    for path in args.policies.iter().filter(|path| !is_cases(path)) {
+        let policy = load(path)?;
+        let beside = path.with_extension("cases.toml");
+        let cases = Cases::parse(&files::read_text(&beside)?);
+        let cases =
+            cases.map_err(|e| CliError::failed("cases", format!("{}: {e}", beside.display())))?;
+        for outcome in cases.run(&policy) {
+            ran += 1;
+            let word = if outcome.ok { "ok  " } else { "FAIL" };
+            text.line(printable!("{}  {}: {}", word, policy.name(), outcome.name));
+            if !outcome.ok {
+                failed += 1;
+                text.line(printable!("      {}", outcome.detail));
+            }
+            objects.push(json!({
+                "policy": policy.name(), "case": outcome.name, "ok": outcome.ok,
+                "admitted": outcome.admitted, "detail": outcome.detail,
+            }));
+        }
+    }
+    text.line(printable!("{} cases, {} failed", ran, failed));
+    out.answer(&json!({ "ok": failed == 0, "cases": objects }), text)?;
+    Ok(if failed == 0 { Exit::Yes } else { Exit::No })
+}
+
+/// So that `policy/*.toml` may be given.
+fn is_cases(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(".cases.toml")
+}
+
+#[derive(clap::Args)]
+pub(in crate::cli) struct DiffArgs {
+    /// First policy
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The other
+    #[arg(value_name = "B")]
+    b: PathBuf,
+}
+
+/// Every rule as a line; two rules that ask the same are the same line.
+fn rule_lines(policy: &Policy) -> Vec<String> {
+    let line = |effect: &str, rule: &Rule| {
+        let wanted: Vec<String> = rule.wanted().collect();
+        format!("{effect} {:?} if {}", rule.name(), wanted.join("; "))
+    };
+    let (refuse, allow) = policy.rules();
+    let refuse = refuse.iter().map(|rule| line("refuse", rule));
+    let mut lines: Vec<String> = refuse.chain(allow.iter().map(|r| line("allow", r))).collect();
+    lines.extend(policy.rate().map(|rate| format!("rate {} per minute", rate.per_minute)));
+    lines
+}
+
+/// Which rules two policies do not share.
+fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Exit> {
+    let (a, b) = (rule_lines(&load(&args.a)?), rule_lines(&load(&args.b)?));
+    let removed: Vec<&String> = a.iter().filter(|line| !b.contains(line)).collect();
+    let added: Vec<&String> = b.iter().filter(|line| !a.contains(line)).collect();
+    let mut text = Printable::default();
+    for (mark, lines) in [("-", &removed), ("+", &added)] {
+        for line in lines {
+            text.line(printable!("{} {}", mark, line));
+        }
+    }
+    let same = removed.is_empty() && added.is_empty();
+    if same {
+        text.line("the same rules");
+    }
+    out.answer(&json!({ "ok": same, "removed": removed, "added": added }), text)?;
+    Ok(if same { Exit::Yes } else { Exit::No })
 }

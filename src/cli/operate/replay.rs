@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cli::client::target::{Ca, Target};
 use crate::cli::output::Out;
-use crate::cli::{Answer, broken_store};
+use crate::cli::{Exit, broken_store};
 use crate::service::{self, Differs, ReplayOptions, Replayed};
 use crate::wire::printable::printable;
 use crate::wire::text::grouped;
@@ -26,12 +26,12 @@ pub(in crate::cli) struct Args {
     url: Option<String>,
     #[command(flatten)]
     ca: Ca,
-    /// Whom to believe about the checkpoint [default: as for `verify`, then the log itself]
+    /// Trust file for the checkpoint [default: as for `verify`, then the log itself]
     #[arg(long, value_name = "FILE", conflicts_with = "data")]
     trust: Option<PathBuf>,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let options = ReplayOptions { first_only: true, ..ReplayOptions::default() };
     let replayed = match &args.data {
         Some(data) => local(data, options, out)?,
@@ -53,7 +53,7 @@ fn local(data: &Path, options: ReplayOptions, out: &Out) -> anyhow::Result<Repla
     replayed.map_err(|e| broken_store(e, data))
 }
 
-fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Answer> {
+fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Exit> {
     let first = replayed.differs.first();
     let is_unknown = first.is_some_and(|one| one.code == "rules-version-unknown");
     let text = match first {
@@ -77,9 +77,9 @@ fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Answer> {
         text,
     )?;
     Ok(match ok {
-        Some(true) => Answer::Yes,
-        Some(false) => Answer::No,
-        None => Answer::CannotTell,
+        Some(true) => Exit::Yes,
+        Some(false) => Exit::No,
+        None => Exit::CannotTell,
     })
 }
 

@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::output::{LogWriter, Out};
 use crate::cli::settings::{self, Given};
-use crate::cli::{Answer, Stop, broken_store};
+use crate::cli::{CliError, Exit, broken_store};
 use crate::config::{Config, LogFormat};
 use crate::http::{self, HttpOptions, Tls};
 use crate::metrics::Metrics;
@@ -32,12 +32,12 @@ pub(in crate::cli) struct Args {
     /// Settings file instead of capstan.toml in the data directory
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Serve what is there and register nothing
+    /// Serve the existing log and register nothing
     #[arg(long)]
     read_only: bool,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let given = Given {
         data: args.data.as_deref(),
         config: args.config.as_deref(),
@@ -47,7 +47,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
     let config = loaded.config;
     start_logging(&config);
     loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    let data = config.data.clone().ok_or_else(|| Stop::failed("usage", "--data is missing"))?;
+    let data = config.data.clone().ok_or_else(|| CliError::failed("usage", "--data is missing"))?;
     let options = Options { read_only: args.read_only, ..Options::from_config(&config) };
     let opened = service::open(&data, options, Metrics::new(env!("CARGO_PKG_VERSION")));
     let service = opened.map_err(|e| broken_store(e, &data))?;
@@ -57,7 +57,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
     let (listener, _) = listen(&config).await?;
     run_until(service, (&config, http), (listener, out), stop).await?;
     tracing::info!("stopped");
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// Text or JSON on standard error, never in colour, one line for an event

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop};
+use crate::cli::{CliError, Exit};
 use crate::key::{Algorithm, SigningKey};
 use crate::store::{write_private, write_public};
 use crate::wire::printable::printable;
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Args {
     /// File for the private key; the public one goes to FILE.pub
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// What to sign with
+    /// Signature algorithm
     #[arg(long, default_value = "ES256")]
     alg: Kind,
 }
@@ -51,7 +51,7 @@ struct Made {
     public: PathBuf,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let private = args.output.clone();
     let mut name = private.as_os_str().to_owned();
     name.push(".pub");
@@ -66,13 +66,13 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let (private_at, public_at) = (private.display(), public.display());
     let text = printable!("{}\n  private  {}\n  public   {}", id, private_at, public_at);
     out.answer(&Made { ok: true, key: id.to_string(), private, public }, text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// A key file may be the only copy of a key.
-fn refuse_existing(path: &Path) -> Result<(), Stop> {
+fn refuse_existing(path: &Path) -> Result<(), CliError> {
     if path.exists() {
-        return Err(Stop::no("exists", format!("{} exists and is kept", path.display())));
+        return Err(CliError::no("exists", format!("{} exists and is kept", path.display())));
     }
     Ok(())
 }

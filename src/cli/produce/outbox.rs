@@ -17,7 +17,7 @@ use super::registrar::{Registrar, Unsent};
 use super::seal;
 use crate::cli::client::target::{Ca, Target};
 use crate::cli::output::{Out, chain};
-use crate::cli::{Answer, Stop};
+use crate::cli::{CliError, Exit};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::attach;
 use crate::service::now;
@@ -44,7 +44,7 @@ pub(in crate::cli) struct RecordArgs {
     /// Address of the log [default: $CAPSTAN_URL, then client.url]
     #[arg(long)]
     url: Option<String>,
-    /// Your name for this action: the same one again is the same record
+    /// Your own id of this action: the same id again is the same record
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(in crate::cli) struct Place {
     /// Directory of the outbox [default: $CAPSTAN_OUTBOX, then ~/.local/state/capstan/outbox]
     #[arg(long, value_name = "DIR")]
     outbox: Option<PathBuf>,
-    /// Whom to believe [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
+    /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
     /// Bearer token of the log
@@ -69,16 +69,16 @@ pub(in crate::cli) struct Place {
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Register what waits, each at the log it is for
+    /// Register the pending statements, each at the log it is for
     #[command(after_help = "Example: capstan outbox flush")]
     Flush {
-        /// Send everything here, instead of where each record was meant to go
+        /// Send everything to this log instead of the one each record names
         #[arg(long)]
         url: Option<String>,
         #[command(flatten)]
         place: Place,
     },
-    /// Say what waits, what has its receipt, and what was refused
+    /// Show what is pending, what has a receipt, and what was refused
     #[command(after_help = "Example: capstan outbox status")]
     Status {
         /// Directory of the outbox
@@ -112,13 +112,13 @@ struct Report {
 }
 
 impl Report {
-    fn finish(mut self, outbox: &Outbox) -> (Self, Answer) {
+    fn finish(mut self, outbox: &Outbox) -> (Self, Exit) {
         let (ok, code, answer) = if !self.waiting.is_empty() {
-            (None, "waiting", Answer::CannotTell)
+            (None, "waiting", Exit::CannotTell)
         } else if !self.refused.is_empty() {
-            (Some(false), "refused", Answer::No)
+            (Some(false), "refused", Exit::No)
         } else {
-            (Some(true), "ok", Answer::Yes)
+            (Some(true), "ok", Exit::Yes)
         };
         self.outbox = outbox.path.clone();
         (Self { ok, code, ..self }, answer)
@@ -138,7 +138,7 @@ enum Outcome {
 }
 
 /// Seals, keeps, registers. A record that only waits is not recorded yet.
-pub(in crate::cli) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Result<Exit> {
     if let Some(kind) = &args.what.example {
         return seal::example(kind, out);
     }
@@ -206,7 +206,7 @@ fn enter(args: &RecordArgs, outbox: &Outbox) -> anyhow::Result<Entered> {
         }
         let what = format!("the idempotency key was used for another record, {id}");
         let next = "another key, or the description that went with this one";
-        return Err(Stop::no("idempotency-key-reused", what).next(next).into());
+        return Err(CliError::no("idempotency-key-reused", what).next(next).into());
     }
     let earlier = outbox.earlier(&description);
     let after = earlier.as_ref().map(|earlier| earlier.last.as_str());
@@ -240,14 +240,14 @@ fn sealed_anew(
         std::thread::sleep(SEAL_PAUSE);
     }
     let what = "the same bytes are sealed again and again; does the clock stand still?";
-    Err(Stop::failed("sealed-before", what).into())
+    Err(CliError::failed("sealed-before", what).into())
 }
 
 /// Says what stands in the way of a record that waits.
 fn say_waiting(args: &RecordArgs, error: &anyhow::Error, why: &str, out: &Out) {
     let flag = |dir: &PathBuf| format!(" --outbox {}", dir.display());
     let outbox = args.place.outbox.as_ref().map(flag).unwrap_or_default();
-    let next = error.downcast_ref::<Stop>().and_then(|stop| stop.next.clone());
+    let next = error.downcast_ref::<CliError>().and_then(|stop| stop.next.clone());
     out.note(printable!(
         "{}\nnext\n  {}{} outbox flush{}",
         Printable::long(why),
@@ -260,7 +260,7 @@ fn say_waiting(args: &RecordArgs, error: &anyhow::Error, why: &str, out: &Out) {
 /// Why a record waits, in words: a log that answered was reached.
 fn reason(error: &anyhow::Error) -> String {
     let text = chain(error);
-    match error.downcast_ref::<Stop>() {
+    match error.downcast_ref::<CliError>() {
         Some(_) => format!("no receipt: {text}"),
         None => format!("the log could not be reached: {text}"),
     }
@@ -272,7 +272,7 @@ fn finished_elsewhere(
     id: &str,
     mut report: Report,
     out: &Out,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<Exit> {
     let text = match outbox.stage(id) {
         Some((Stage::Receipted, path)) => {
             report.receipted.push(id.to_owned());
@@ -288,7 +288,9 @@ fn finished_elsewhere(
             printable!("waiting  {}, another process sends it\n  {}\n", id, path.display())
         }
         None => {
-            return Err(Stop::failed("gone", format!("{id} was taken out of the outbox")).into());
+            return Err(
+                CliError::failed("gone", format!("{id} was taken out of the outbox")).into()
+            );
         }
     };
     let (report, answer) = report.finish(outbox);
@@ -331,21 +333,21 @@ async fn send(outbox: &Outbox, registrar: &Registrar, claim: Claim) -> anyhow::R
         Err(Unsent::Unverified { stop, answer }) => {
             let kept = outbox.unverified(&claim, &answer)?;
             let what = format!("{}. What the log sent is kept in {}", stop.what, kept.display());
-            Outcome::Waiting(Stop { what, ..stop }.into())
+            Outcome::Waiting(CliError { what, ..stop }.into())
         }
         Err(Unsent::NotSent(error)) => Outcome::Waiting(error),
     })
 }
 
 /// `capstan outbox flush|status`
-pub(in crate::cli) async fn run(verb: &Verb, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     match verb {
         Verb::Status { outbox } => status(&Outbox::open(outbox.as_deref())?, out),
         Verb::Flush { url, place } => flush(url.as_deref(), place, out).await,
     }
 }
 
-fn status(outbox: &Outbox, out: &Out) -> anyhow::Result<Answer> {
+fn status(outbox: &Outbox, out: &Out) -> anyhow::Result<Exit> {
     let count = |part| outbox.list(part).map(|ids| ids.len());
     let (waiting, receipted, refused) = (count("waiting")?, count("receipted")?, count("refused")?);
     let text = printable!(
@@ -357,10 +359,10 @@ fn status(outbox: &Outbox, out: &Out) -> anyhow::Result<Answer> {
     );
     let ok = waiting == 0;
     out.answer(&Status { ok, waiting, receipted, refused, outbox: outbox.path.clone() }, text)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
-async fn flush(url: Option<&str>, place: &Place, out: &Out) -> anyhow::Result<Answer> {
+async fn flush(url: Option<&str>, place: &Place, out: &Out) -> anyhow::Result<Exit> {
     let outbox = Outbox::open(place.outbox.as_deref())?;
     let ids = outbox.list("waiting")?;
     let bar = out.progress(u64::try_from(ids.len()).unwrap_or(0), "registering");
@@ -374,7 +376,7 @@ async fn flush(url: Option<&str>, place: &Place, out: &Out) -> anyhow::Result<An
             (Claimed::Busy | Claimed::Gone, _) => Outcome::Elsewhere,
             (Claimed::Mine(_), None) => {
                 let what = "it does not say which log it is for; give --url";
-                Outcome::Waiting(Stop::failed("usage", what).into())
+                Outcome::Waiting(CliError::failed("usage", what).into())
             }
             (Claimed::Mine(claim), Some(url)) => match logs.at(&url).await {
                 Ok(registrar) => send(&outbox, registrar, claim).await?,

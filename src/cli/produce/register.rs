@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::registrar::{Receipted, Registrar, Unsent};
 use crate::cli::client::target::Target;
 use crate::cli::output::{Out, chain};
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::attach;
 use crate::wire::printable::{Printable, printable};
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Args {
     /// File for the receipt alone
     #[arg(long, value_name = "FILE")]
     receipt: Option<PathBuf>,
-    /// Whom to believe [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
+    /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
     /// Bearer token of the log
@@ -62,7 +62,7 @@ struct All {
     errors: Vec<String>,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let registrar =
         Registrar::new(args.target.client(args.token.as_deref())?, args.trust.as_deref(), *out);
     let registrar = Arc::new(registrar.await?);
@@ -74,16 +74,16 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
         }
         registrar.say_whose_key(&done.receipt);
         out.answer(&done, text(&done))?;
-        return Ok(Answer::Yes);
+        return Ok(Exit::Yes);
     }
     if args.receipt.is_some() {
-        return Err(Stop::failed("usage", "--receipt goes with one file only").into());
+        return Err(CliError::failed("usage", "--receipt goes with one file only").into());
     }
     many(args, registrar, out).await
 }
 
 /// Registers several at once; one that fails does not stop the others.
-async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Result<Answer> {
+async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Result<Exit> {
     if let Some(directory) = &args.output {
         std::fs::create_dir_all(directory).with_context(|| format!("{}", directory.display()))?;
     }
@@ -110,8 +110,8 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
         match finished? {
             Ok(done) => files.push(done),
             Err(error) => {
-                let stop = error.downcast_ref::<Stop>();
-                exits.push(stop.map_or(Answer::Unanswered, |stop| stop.answer));
+                let stop = error.downcast_ref::<CliError>();
+                exits.push(stop.map_or(Exit::Failed, |stop| stop.exit));
                 errors.push(chain(&error));
             }
         }
@@ -122,10 +122,10 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
     if let Some(first) = files.first() {
         registrar.say_whose_key(&first.receipt);
     }
-    let worst_first = [Answer::Unanswered, Answer::No, Answer::CannotTell];
-    let answer = worst_first.into_iter().find(|a| exits.contains(a)).unwrap_or(Answer::Yes);
+    let worst_first = [Exit::Failed, Exit::No, Exit::CannotTell];
+    let answer = worst_first.into_iter().find(|a| exits.contains(a)).unwrap_or(Exit::Yes);
     let lines: Printable = files.iter().map(text).collect();
-    let ok = answer == Answer::Yes;
+    let ok = answer == Exit::Yes;
     let code = if ok { "ok" } else { "not-all-registered" };
     out.answer(&All { ok, code, files, errors }, lines)?;
     Ok(answer)
@@ -142,7 +142,7 @@ async fn register(registrar: &Registrar, file: &Path, output: &Path) -> anyhow::
             let whole = attach(&statement, &answer).unwrap_or(answer);
             files::write_file(&kept, &whole)?;
             let what = format!("{}. What the log sent is kept in {}", stop.what, kept.display());
-            return Err(Stop { what, ..stop }.into());
+            return Err(CliError { what, ..stop }.into());
         }
         Err(Unsent::Refused(stop)) => return Err(stop.into()),
         Err(Unsent::NotSent(error)) => return Err(error),

@@ -8,7 +8,7 @@ use crate::cli::check::succession;
 use crate::cli::client::Client;
 use crate::cli::client::wait;
 use crate::cli::output::Out;
-use crate::cli::{Stop, files};
+use crate::cli::{CliError, files};
 use crate::envelope::SignedStatement;
 use crate::key::PublicKey;
 use crate::receipt::Receipt;
@@ -40,9 +40,9 @@ pub(in crate::cli) struct Receipted {
 /// Why there is no receipt that verified.
 pub(in crate::cli) enum Unsent {
     /// The log has read the statement and says no.
-    Refused(Stop),
+    Refused(CliError),
     /// The log took it, and its answer does not verify.
-    Unverified { stop: Stop, answer: Vec<u8> },
+    Unverified { stop: CliError, answer: Vec<u8> },
     /// Nobody knows whether the log has it.
     NotSent(anyhow::Error),
 }
@@ -72,7 +72,7 @@ impl Registrar {
         };
         let unverified = |stop| Unsent::Unverified { stop, answer: receipt.clone() };
         let parsed = Receipt::parse(receipt.clone()).map_err(|e| {
-            unverified(Stop::no(e.code(), format!("the log's receipt cannot be read: {e}")))
+            unverified(CliError::no(e.code(), format!("the log's receipt cannot be read: {e}")))
         })?;
         let shown = self.check(&parsed, statement).await.map_err(unverified)?;
         Ok(Receipted { receipt, index: shown.place.map(|(index, _)| index) })
@@ -84,11 +84,11 @@ impl Registrar {
         &self,
         receipt: &Receipt,
         statement: &SignedStatement,
-    ) -> Result<Included, Stop> {
+    ) -> Result<Included, CliError> {
         let canonical = statement.canonical();
         let under = |keys: &[PublicKey]| inclusion(receipt, &canonical, keys, &mut Memo::default());
         let wrong = |e: verify::Error| {
-            Stop::no(e.code(), format!("the log's receipt does not verify: {e}"))
+            CliError::no(e.code(), format!("the log's receipt does not verify: {e}"))
         };
         let Some(known) = self.known(receipt) else { return under(&self.offered).map_err(wrong) };
         let error = match under(&known.keys) {
@@ -113,7 +113,7 @@ impl Registrar {
     }
 
     /// A key that nothing leads to from those the user knows.
-    fn unknown_key(&self, kid: &[u8], known: &TrustedLog) -> Stop {
+    fn unknown_key(&self, kid: &[u8], known: &TrustedLog) -> CliError {
         let url = self.client.base().as_str().trim_end_matches('/');
         let known_keys: Vec<String> = known.keys.iter().map(|key| key.id().to_string()).collect();
         let what = format!(
@@ -127,7 +127,7 @@ impl Registrar {
             "ask its operator which key is right, then `{} trust add {url} --replace`",
             crate::cli::program()
         );
-        Stop::cannot_tell("log-key-unknown", what).next(next)
+        CliError::cannot_tell("log-key-unknown", what).next(next)
     }
 
     /// Believes the keys that follow, from now on and in the trust file.
@@ -188,7 +188,7 @@ fn unsent(error: anyhow::Error) -> Unsent {
     };
     match error.downcast::<wait::NoReceipt>() {
         Ok(none) => {
-            let stop = Stop::failed("no-receipt", none.to_string());
+            let stop = CliError::failed("no-receipt", none.to_string());
             Unsent::Unverified { stop, answer: none.body }
         }
         Err(error) => Unsent::NotSent(error),

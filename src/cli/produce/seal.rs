@@ -10,7 +10,7 @@ use crate::cli::client::target::Target;
 use crate::cli::files::Delivery;
 use crate::cli::output::{Out, chain};
 use crate::cli::read::names;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::{Draft, SignedStatement, StatementId, seal, seal_with_claims};
 use crate::key::SigningKey;
 use crate::profile::capsule::{
@@ -53,18 +53,18 @@ pub(in crate::cli) struct What {
     /// Private key, PKCS#8 PEM
     #[arg(long, value_name = "FILE", required_unless_present = "example")]
     key: Option<PathBuf>,
-    /// Print a description to begin with, and seal nothing
+    /// Print an example description and exit
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "executed",
           value_parser = EXAMPLES.map(PossibleValue::new), conflicts_with = "payload",
           hide_short_help = true)]
     pub(in crate::cli) example: Option<String>,
-    /// Media type of a payload that is signed as it is
+    /// Media type of a payload that is signed unchanged
     #[arg(long, value_name = "TYPE", requires = "iss", requires = "sub")]
     content_type: Option<String>,
-    /// Who says it: your name as issuer
+    /// Issuer: your name
     #[arg(long, value_name = "ISS")]
     iss: Option<String>,
-    /// What it is about
+    /// Subject of the statement
     #[arg(long, value_name = "SUB", requires = "content_type")]
     sub: Option<String>,
     /// The request that was sent, as JSON; only its digest is published
@@ -88,10 +88,10 @@ pub(in crate::cli) struct What {
     /// What the file describes, if not an action: `pacr` is an event
     #[arg(long, requires = "iss", conflicts_with_all = ATTACHED)]
     profile: Option<Profile>,
-    /// Publish only a digest of the payload, and keep in this file what discloses it
+    /// Publish a salted digest of the payload; this file keeps what reveals it
     #[arg(long, value_name = "FILE", requires = "profile", hide_short_help = true)]
     hash_payload: Option<PathBuf>,
-    /// How the record is written
+    /// Encoding of the record
     #[arg(long, requires = "profile")]
     encoding: Option<Spelling>,
 }
@@ -113,7 +113,7 @@ enum Spelling {
     Cbor,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     if let Some(kind) = &args.what.example {
         return example(kind, out);
     }
@@ -128,12 +128,12 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
     let object = [("id".to_owned(), id.into())].into_iter().collect();
     files::deliver(Delivery { output, name: "statement", bytes: &bytes, object }, out)?;
     flags(&statement).into_iter().for_each(|flag| out.note(flag));
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// Prints a description that is sealed as it stands.
-pub(in crate::cli) fn example(kind: &str, out: &Out) -> anyhow::Result<Answer> {
-    let unknown = || Stop::failed("usage", format!("there is no example {kind:?}"));
+pub(in crate::cli) fn example(kind: &str, out: &Out) -> anyhow::Result<Exit> {
+    let unknown = || CliError::failed("usage", format!("there is no example {kind:?}"));
     let example = Example::from_name(kind).ok_or_else(unknown)?;
     let object: serde_json::Value = serde_json::from_str(example.text())?;
     out.answer(&object, example.text())?;
@@ -150,7 +150,7 @@ pub(in crate::cli) fn example(kind: &str, out: &Out) -> anyhow::Result<Answer> {
             "Every member is explained in docs/profiles/capsule.md."
         ),
     });
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// What a causal record may break and still be stored for.
@@ -183,7 +183,7 @@ impl What {
 
     /// The file that is sealed.
     pub(in crate::cli) fn payload(&self) -> anyhow::Result<Vec<u8>> {
-        let missing = || Stop::failed("usage", "the file to seal is missing");
+        let missing = || CliError::failed("usage", "the file to seal is missing");
         files::read(self.payload.as_deref().ok_or_else(missing)?)
     }
 
@@ -215,7 +215,7 @@ impl What {
         payload: &[u8],
         after: Option<&str>,
     ) -> anyhow::Result<Vec<u8>> {
-        let missing = || Stop::failed("usage", "--key is missing");
+        let missing = || CliError::failed("usage", "--key is missing");
         let key = files::signing_key(self.key.as_deref().ok_or_else(missing)?)?;
         if let (Some(Profile::Pacr), Some(issuer)) = (self.profile, &self.iss) {
             return self.causal(payload, issuer, &key);
@@ -230,7 +230,7 @@ impl What {
                 self.outcome(payload, (issuer, subject), &key)
             }
             (None, None, None, None) => self.capsule(payload, after, &key),
-            _ => Err(Stop::failed(
+            _ => Err(CliError::failed(
                 "usage",
                 "an action is described in its file; --iss goes with --content-type and --sub",
             )
@@ -259,7 +259,7 @@ impl What {
             action_id: format!("act-{}", name.to_string().get(..32).unwrap_or_default()),
             now: now(),
         };
-        let refused = |code, detail: String| Stop::no(code, detail);
+        let refused = |code, detail: String| CliError::no(code, detail);
         let action = Action::describe(description, &with).map_err(|e| mistaken(&e))?;
         let made = action.produce().map_err(|e| refused(e.code(), e.to_string()))?;
         let draft = Draft {
@@ -273,7 +273,7 @@ impl What {
     }
 
     fn causal(&self, described: &[u8], issuer: &str, key: &SigningKey) -> anyhow::Result<Vec<u8>> {
-        let mistaken = |e: pacr::DescriptionError| Stop::no(e.code(), chain(&e.into()));
+        let mistaken = |e: pacr::DescriptionError| CliError::no(e.code(), chain(&e.into()));
         let tuple = match &self.hash_payload {
             None => pacr::describe(described).map_err(mistaken)?.0,
             Some(kept) => {
@@ -306,7 +306,7 @@ impl What {
     ) -> anyhow::Result<Vec<u8>> {
         let content = Json::read(payload)?;
         if content.members().is_none() {
-            return Err(Stop::no(
+            return Err(CliError::no(
                 "outcome-not-object",
                 "an outcome is a JSON object (3.3)".to_owned(),
             )
@@ -341,21 +341,21 @@ fn keep(kept: &Path, disclosure: &Disclosure) -> anyhow::Result<()> {
     if files::read(kept)? == disclosure.as_bytes() { Ok(()) } else { Err(differs(kept).into()) }
 }
 
-fn differs(kept: &Path) -> Stop {
+fn differs(kept: &Path) -> CliError {
     let what = format!("{} discloses something else; name another file", kept.display());
-    Stop::failed("disclosure-differs", what)
+    CliError::failed("disclosure-differs", what)
 }
 
 /// Every mistake on a line of its own.
-fn mistaken(mistakes: &Mistakes) -> Stop {
+fn mistaken(mistakes: &Mistakes) -> CliError {
     let next = "capstan seal --example";
     let [one] = mistakes.all() else {
         let mut lines = Printable::default();
         mistakes.all().iter().for_each(|mistake| lines.line(printable!("  {}", mistake)));
         let what = format!("the description has {} mistakes", mistakes.all().len());
-        return Stop::no(mistakes.code(), what).details(lines).next(next);
+        return CliError::no(mistakes.code(), what).details(lines).next(next);
     };
-    Stop::no(one.code(), one.to_string()).next(next)
+    CliError::no(one.code(), one.to_string()).next(next)
 }
 
 fn json(path: &Path) -> anyhow::Result<Json> {

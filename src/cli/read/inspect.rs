@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::checkpoint::SignedCheckpoint;
 use crate::cli::output::{Out, chain};
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::{Header, SignedStatement, StatementId};
 use crate::key::Algorithm;
 use crate::receipt::{Proofs, Receipt, attached};
@@ -31,16 +31,16 @@ pub(in crate::cli) struct Args {
     payload: Option<PathBuf>,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let bytes = files::read(&args.file)?;
     if args.raw {
         let text = diagnostic::diagnostic(&bytes)?;
         out.answer(&json!({ "ok": true, "diagnostic": text.as_str() }), text)?;
-        return Ok(Answer::Yes);
+        return Ok(Exit::Yes);
     }
     if let Some(what) = files::not_evidence(&bytes) {
         let what = format!("{} is {what}", args.file.display());
-        return Err(Stop::failed("no-statement", what).into());
+        return Err(CliError::failed("no-statement", what).into());
     }
     let object = describe(&bytes)?;
     if let Some(path) = &args.payload {
@@ -50,7 +50,7 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     let mut lines = Printable::default();
     write_lines(&mut lines, &object, 0);
     out.answer(&object, lines)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// The payload of a statement, or of the one a bundle is about.
@@ -58,7 +58,7 @@ fn write_payload(bytes: &[u8], path: &Path) -> anyhow::Result<()> {
     let bytes = Bundle::open(bytes).map_or_else(|| bytes.to_vec(), |bundle| bundle.statement);
     let statement = SignedStatement::parse_any_size(bytes)?;
     let payload = statement.payload().ok_or_else(|| {
-        Stop::no("detached", "the statement does not hold its payload, so nothing was written")
+        CliError::no("detached", "the statement does not hold its payload, so nothing was written")
     })?;
     files::write_file(path, payload)
 }

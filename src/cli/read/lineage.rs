@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::output::Out;
+use super::names;
 use super::search::{Received, Source, get, get_json};
-use super::{Answer, names};
+use crate::cli::Exit;
+use crate::cli::output::Out;
 use crate::service::views::{EstimatesView, LineageView, OrderView};
 use crate::wire::printable::{Printable, printable};
 
@@ -27,7 +28,7 @@ pub(in crate::cli) struct Args {
     source: Source,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let id = names::causal(&args.source, &args.id).await?;
     let mut path = vec!["api", "v1", "lineages", id.as_str()];
     let is_whole = if args.prov {
@@ -47,7 +48,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
         out.answer(&document, lineage_text(&id, &view))?;
         view.limit.is_none() && view.missing.is_empty() && view.comparisons_limit.is_none()
     };
-    Ok(if is_whole { Answer::Yes } else { Answer::CannotTell })
+    Ok(if is_whole { Exit::Yes } else { Exit::CannotTell })
 }
 
 /// Whether the log left out ancestors, and how to get them.

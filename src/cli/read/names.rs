@@ -6,10 +6,10 @@
 
 use std::path::Path;
 
-use super::output::Out;
 use super::search::{Source, fetch_error_is_not_found, get};
-use super::target::Target;
-use super::{Stop, files};
+use crate::cli::client::target::Target;
+use crate::cli::output::Out;
+use crate::cli::{CliError, files};
 use crate::envelope::SignedStatement;
 use crate::profile::capsule::SUBJECT_PREFIX;
 use crate::profile::{Record, read_payload};
@@ -75,7 +75,7 @@ pub(in crate::cli) async fn superseded(
             out.note(printable!(
                 "nobody could be asked whether {} is a capsule: {}",
                 text::short(name),
-                Printable::long(super::output::chain(&error))
+                Printable::long(crate::cli::output::chain(&error))
             ));
             return Ok(Some(name.to_owned()));
         }
@@ -139,16 +139,16 @@ fn in_file(path: &Path) -> anyhow::Result<String> {
         _ => None,
     });
     let what = || format!("{} holds no capsule", path.display());
-    id.ok_or_else(|| Stop::no("not-a-capsule", what()).into())
+    id.ok_or_else(|| CliError::no("not-a-capsule", what()).into())
 }
 
 async fn candidates(source: &Source, name: &str) -> anyhow::Result<NameMatches> {
     let received = get(source, &["api", "v1", "names", name], &[]).await;
     let received = received.map_err(|error| {
-        let stop = error.downcast_ref::<Stop>();
+        let stop = error.downcast_ref::<CliError>();
         if stop.is_some_and(fetch_error_is_not_found) {
             let what = format!("this log has no name lookup, and {name:?} is not an id");
-            return Stop::failed("names-unsupported", what)
+            return CliError::failed("names-unsupported", what)
                 .next("the 64 hex digits of its id")
                 .into();
         }
@@ -158,9 +158,9 @@ async fn candidates(source: &Source, name: &str) -> anyhow::Result<NameMatches> 
 }
 
 /// The only match. None is a "no"; several are an error that lists them.
-fn only(name: &str, found: NameMatches) -> Result<EntryView, Stop> {
+fn only(name: &str, found: NameMatches) -> Result<EntryView, CliError> {
     match found.statements.as_slice() {
-        [] => Err(Stop::no("not-found", format!("nothing here is called {name}"))),
+        [] => Err(CliError::no("not-found", format!("nothing here is called {name}"))),
         [entry] if !found.is_cut => Ok(entry.clone()),
         several => {
             let mut lines = Printable::default();
@@ -186,7 +186,7 @@ fn only(name: &str, found: NameMatches) -> Result<EntryView, Stop> {
                 if found.is_cut { " and more" } else { "" }
             );
             let next = "one of these numbers, with # in front, or more digits of an id";
-            Err(Stop::failed("ambiguous", what).details(lines).next(next))
+            Err(CliError::failed("ambiguous", what).details(lines).next(next))
         }
     }
 }
@@ -201,9 +201,9 @@ fn names_record(entry: &EntryView, name: &str) -> bool {
     names.any(|one| one == name) || entry.id.to_string() == name
 }
 
-fn wrong_kind(entry: &EntryView, name: &str, wanted: &str) -> Stop {
+fn wrong_kind(entry: &EntryView, name: &str, wanted: &str) -> CliError {
     let id = text::short(&entry.id.to_string());
     let what = format!("{name} is no {wanted}: #{} is {}, {id}", entry.index, entry.profile);
     let code = if wanted == "capsule" { "not-a-capsule" } else { "not-a-causal-record" };
-    Stop::no(code, what)
+    CliError::no(code, what)
 }

@@ -1,17 +1,15 @@
-//! `capstan prove`: fresh proofs from a log, looked at before they are kept.
+//! `capstan prove` and `capstan bundle`: proofs fetched from a log.
 
 use std::path::PathBuf;
 
-use reqwest::Method;
-
 use super::names;
-use super::search::Source;
+use super::search::{Source, fetch};
 use crate::cli::client::Client;
 use crate::cli::client::target::Target;
 use crate::cli::client::wait;
 use crate::cli::files::Delivery;
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::{Proofs, Receipt};
 use crate::verify::{Memo, inclusion};
@@ -36,7 +34,7 @@ pub(in crate::cli) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let client = args.target.client(None)?;
     let receipt = match (&args.id, args.from, args.to) {
         (Some(name), ..) => {
@@ -44,12 +42,12 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Answer
             included(&client, &id, out).await?
         }
         (None, Some(from), Some(to)) => grown(&client, from, to).await?,
-        _ => return Err(Stop::failed("usage", "give ID, or --from and --to").into()),
+        _ => return Err(CliError::failed("usage", "give ID, or --from and --to").into()),
     };
     let output = args.output.as_deref();
     let object = serde_json::Map::new();
     files::deliver(Delivery { output, name: "receipt", bytes: &receipt, object }, out)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// A receipt, checked against the statement where the log gives it out.
@@ -57,7 +55,7 @@ async fn included(client: &Client, id: &str, out: &Out) -> anyhow::Result<Vec<u8
     let bytes = wait::receipt(client, id).await?;
     let receipt = Receipt::parse(bytes.clone())?;
     let url = client.url(&format!("entries/{id}/statement"))?;
-    let reply = client.send((Method::GET, url), "application/cose", None).await?;
+    let reply = client.send(url, "application/cose", None).await?;
     let statement = SignedStatement::parse_any_size(reply.body).ok();
     let Some(statement) = statement.filter(|_| reply.status == 200) else {
         out.note("the log does not give out the statement; check the receipt with --statement");
@@ -68,8 +66,10 @@ async fn included(client: &Client, id: &str, out: &Out) -> anyhow::Result<Vec<u8
     let shown = inclusion(&receipt, &statement.canonical(), &keys, &mut Memo::default());
     match shown {
         Ok(_) if asked_for => Ok(bytes),
-        Ok(_) => Err(Stop::no("other-statement", "the log answers about another one").into()),
-        Err(e) => Err(Stop::no(e.code(), format!("the log's receipt does not verify: {e}")).into()),
+        Ok(_) => Err(CliError::no("other-statement", "the log answers about another one").into()),
+        Err(e) => {
+            Err(CliError::no(e.code(), format!("the log's receipt does not verify: {e}")).into())
+        }
     }
 }
 
@@ -86,5 +86,28 @@ async fn grown(client: &Client, from: u64, to: u64) -> anyhow::Result<Vec<u8>> {
     if fits {
         return Ok(bytes);
     }
-    Err(Stop::no("other-proof", "the log answers with another proof").into())
+    Err(CliError::no("other-proof", "the log answers with another proof").into())
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan bundle ID --url http://127.0.0.1:8787 -o action.bundle; \
+                  capstan verify action.bundle")]
+pub(in crate::cli) struct BundleArgs {
+    /// Statement id or its first 8 digits, 6, capsule id or action id
+    id: String,
+    #[command(flatten)]
+    source: Source,
+    /// File for the bundle instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(in crate::cli) async fn bundle(args: &BundleArgs, out: &Out) -> anyhow::Result<Exit> {
+    let id = names::statement(&args.source, &args.id).await?;
+    let path = ["api", "v1", "bundles", &id];
+    let bytes = fetch(&args.source, &path, &[], "application/cbor").await?;
+    let output = args.output.as_deref();
+    let object = serde_json::Map::new();
+    files::deliver(Delivery { output, name: "bundle", bytes: &bytes, object }, out)?;
+    Ok(Exit::Yes)
 }

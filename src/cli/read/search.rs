@@ -14,11 +14,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use super::client::{Client, Reply};
-use super::output::Out;
-use super::settings::{self, Given};
-use super::target::Target;
-use super::{Answer, Stop, broken_store, names};
+use super::names;
+use crate::cli::client::target::Target;
+use crate::cli::client::{Client, Reply};
+use crate::cli::output::Out;
+use crate::cli::settings::{self, Given};
+use crate::cli::{CliError, Exit, broken_store};
 use crate::http::{self, HttpOptions};
 use crate::log::LeafIndex;
 use crate::metrics::Metrics;
@@ -120,7 +121,7 @@ pub(in crate::cli) struct OpenArgs {
     source: Source,
 }
 
-pub(in crate::cli) async fn log(args: &LogArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn log(args: &LogArgs, out: &Out) -> anyhow::Result<Exit> {
     let limit = args.limit.to_string();
     let pairs = [
         ("issuer", args.issuer.as_deref()),
@@ -141,7 +142,7 @@ pub(in crate::cli) async fn log(args: &LogArgs, out: &Out) -> anyhow::Result<Ans
     }
 }
 
-pub(in crate::cli) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<Exit> {
     let limit = args.limit.to_string();
     let mut pairs: Vec<_> = args.words.iter().map(|word| ("any", word.as_str())).collect();
     pairs.push(("limit", &limit));
@@ -151,7 +152,7 @@ pub(in crate::cli) async fn find(args: &FindArgs, out: &Out) -> anyhow::Result<A
     show(&page, entry_line, out)
 }
 
-pub(in crate::cli) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result<Exit> {
     let name = names::story(&args.source, &args.id).await?;
     let Received { document, view } =
         get::<StoryView>(&args.source, &["api", "v1", "stories", &name], &[]).await?;
@@ -159,10 +160,10 @@ pub(in crate::cli) async fn story(args: &StoryArgs, out: &Out) -> anyhow::Result
     let open = view.chain.iter().find(|record| record.state == "open");
     note_how_to_close(open.map(|record| &record.item), out);
     out.note(Printable::long(&view.note));
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
-pub(in crate::cli) async fn open_items(args: &OpenArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) async fn open_items(args: &OpenArgs, out: &Out) -> anyhow::Result<Exit> {
     let limit = args.limit.to_string();
     let operator = args.operator.iter().map(|operator| ("operator", operator.as_str()));
     let pairs: Vec<_> = operator.chain([("limit", limit.as_str())]).collect();
@@ -177,13 +178,13 @@ fn note_how_to_close(open: Option<&ItemView>, out: &Out) {
     let Some(item) = open else { return };
     out.note(printable!(
         "next\n  {} record ACTION.json --key KEY --supersedes {}",
-        super::program(),
+        crate::cli::program(),
         item.entry.index
     ));
 }
 
 /// Whether the log has no such entry or no such path.
-pub(in crate::cli) fn fetch_error_is_not_found(stop: &Stop) -> bool {
+pub(in crate::cli) fn fetch_error_is_not_found(stop: &CliError) -> bool {
     stop.code == "not-found"
 }
 
@@ -257,7 +258,7 @@ fn show<T>(
     page: &Received<SearchPage<T>>,
     line: impl Fn(&T) -> Printable,
     out: &Out,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<Exit> {
     let Received { document, view } = page;
     let mut lines = Printable::default();
     view.statements.iter().for_each(|statement| lines.line(line(statement)));
@@ -272,7 +273,7 @@ fn show<T>(
         out.note(printable!("there may be more: --cursor {}", cursor));
     }
     out.note(Printable::long(&view.note));
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// `#17  2026-01-01T00:00:00Z  executed  https://agent.example  urn:…  7f3c9d21…04a1`

@@ -7,7 +7,6 @@
 
 mod certificate;
 mod codes;
-mod conformance;
 mod constraints;
 mod digest;
 mod evidence;
@@ -26,7 +25,6 @@ use crate::profile::finding::Finding;
 
 pub use certificate::{PcaCertificateRecord, STEPS_MAX};
 pub use codes::CODES;
-pub use conformance::{CaseResult, LevelResult, built_in, levels, released};
 pub use constraints::Constraints;
 pub use digest::{Label, StepInputs, pc_digest, plan_digest, step_digest};
 pub use evidence::{PROOFS_MAX, PcaEvidenceRecord};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::cli::Stop;
+use crate::cli::CliError;
 use crate::profile::pca::NonceMemory;
 use crate::store::write_public;
 
@@ -40,7 +40,7 @@ impl NonceFile {
         let used: Result<BTreeSet<String>, _> = text.lines().map(serde_json::from_str).collect();
         let used = used.map_err(|e| {
             let what = format!("{} is not a memory of nonces: {e}", path.display());
-            Stop::failed("memory-damaged", what)
+            CliError::failed("memory-damaged", what)
         })?;
         Ok(Self { path: path.to_owned(), used: RefCell::new(used), _lock: lock })
     }
@@ -57,7 +57,7 @@ fn take(path: &Path) -> anyhow::Result<File> {
     });
     if !taken {
         let what = format!("another process holds {}", path.display());
-        return Err(Stop::failed("memory-locked", what).into());
+        return Err(CliError::failed("memory-locked", what).into());
     }
     Ok(file)
 }

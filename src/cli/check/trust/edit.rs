@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::check::succession;
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, files};
+use crate::cli::{CliError, Exit, files};
 use crate::envelope::SignedStatement;
 use crate::service::Identity;
 use crate::trust::{TrustAnchors, edit};
@@ -35,14 +35,15 @@ pub(in crate::cli) struct FollowArgs {
 
 /// A trust file that is there.
 fn existing(flag: Option<&PathBuf>) -> anyhow::Result<(PathBuf, String)> {
-    let nowhere = || Stop::failed("usage", "--trust is missing, and there is no home directory");
+    let nowhere =
+        || CliError::failed("usage", "--trust is missing, and there is no home directory");
     let (path, _) = files::trust_path(flag.map(PathBuf::as_path)).ok_or_else(nowhere)?;
     let text = files::read_text(&path)?;
     Ok((path, text))
 }
 
 /// Takes a log or an issuer out of the trust file.
-pub(in crate::cli) fn remove(args: &RemoveArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn remove(args: &RemoveArgs, out: &Out) -> anyhow::Result<Exit> {
     let (path, mut text) = existing(args.trust.as_ref())?;
     let with_scheme = Identity::from_name(&args.name).issuer;
     let mut removed = 0;
@@ -56,16 +57,16 @@ pub(in crate::cli) fn remove(args: &RemoveArgs, out: &Out) -> anyhow::Result<Ans
     if removed == 0 {
         let what = format!("{} does not name {}", path.display(), args.name);
         let next = format!("{} trust show", crate::cli::program());
-        return Err(Stop::no("not-found", what).next(next).into());
+        return Err(CliError::no("not-found", what).next(next).into());
     }
     files::write_file(&path, text.as_bytes())?;
     let line = printable!("{} is no longer believed, in {}", args.name, path.display());
     out.answer(&json!({ "ok": true, "code": "ok", "removed": removed }), line)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// Believes the keys that follow from trusted ones by succession statements.
-pub(in crate::cli) fn follow(args: &FollowArgs, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn follow(args: &FollowArgs, out: &Out) -> anyhow::Result<Exit> {
     let (path, text) = existing(args.trust.as_ref())?;
     let trust = TrustAnchors::parse(&text)?;
     let statements: Vec<SignedStatement> = args
@@ -91,8 +92,8 @@ pub(in crate::cli) fn follow(args: &FollowArgs, out: &Out) -> anyhow::Result<Ans
     }
     if keys.is_empty() {
         let what = "the statements lead from no key in the trust file to a new one";
-        return Err(Stop::cannot_tell("succession-unknown", what).into());
+        return Err(CliError::cannot_tell("succession-unknown", what).into());
     }
     out.answer(&json!({ "ok": true, "code": "ok", "keys": keys }), lines)?;
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::{Answer, Out, Stop, files};
+use super::{CliError, Exit, Out, files};
 use crate::cli::program;
 use crate::key::PublicKey;
 use crate::trust::did_key::key_in_name;
@@ -19,13 +19,13 @@ pub(in crate::cli) struct Args {
     name: String,
     /// Its public key: PEM or COSE_Key; a did:key or did:jwk is its own
     key: Option<PathBuf>,
-    /// The key speaks for it from this time on, as 2026-01-31T00:00:00Z
+    /// The key is valid from this time on, as 2026-01-31T00:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
     from: Option<UnixSeconds>,
-    /// And no longer from this time on
+    /// The key is no longer valid from this time on
     #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<UnixSeconds>,
-    /// It has another key already, and this one is its own too
+    /// Add this key to those the issuer already has
     #[arg(long)]
     add: bool,
     /// Trust file [default: $CAPSTAN_TRUST, then ~/.config/capstan/trust.toml]
@@ -51,23 +51,23 @@ fn time(text: &str) -> Result<UnixSeconds, String> {
     time.ok_or_else(|| "a date and time with offset, as 2026-01-31T00:00:00Z".to_owned())
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     if args.name.is_empty() {
-        return Err(Stop::failed("usage", "the name is empty; nobody is called that").into());
+        return Err(CliError::failed("usage", "the name is empty; nobody is called that").into());
     }
     if args.from.zip(args.until).is_some_and(|(from, until)| from >= until) {
-        return Err(Stop::failed("usage", "--until is not after --from").into());
+        return Err(CliError::failed("usage", "--until is not after --from").into());
     }
     let path = path(args)?;
     let text = if path.exists() { files::read_text(&path)? } else { String::new() };
     let known = TrustAnchors::parse_any(&text)
-        .map_err(|e| Stop::failed(e.code(), format!("{}: {e}", path.display())))?;
+        .map_err(|e| CliError::failed(e.code(), format!("{}: {e}", path.display())))?;
     let key = key(args)?;
     let pin = PinnedKey { key, from: args.from, until: args.until };
     let is_new = is_new(args, &known, &pin)?;
     if is_new {
         let block = issuer_block(&args.name, &pin).ok_or_else(|| {
-            Stop::failed("trust-key", "a key of this kind cannot be written as PEM")
+            CliError::failed("trust-key", "a key of this kind cannot be written as PEM")
         })?;
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
@@ -88,7 +88,7 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
     if args.data.is_some() && is_new {
         out.note("a log that runs takes it in on SIGHUP, and logs that it did");
     }
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 /// The key from the file, or the one that the name spells out; not two that
@@ -99,12 +99,14 @@ fn key(args: &Args) -> anyhow::Result<PublicKey> {
     match (given, spelt) {
         (Some(given), Some(spelt)) if given != spelt => {
             let what = "the name spells out another key than the one in the file";
-            Err(Stop::no("issuer-other-key", what).into())
+            Err(CliError::no("issuer-other-key", what).into())
         }
         (Some(key), _) | (None, Some(key)) => Ok(key),
         (None, None) => {
             let next = format!("{} trust issuer NAME KEY.pub", program());
-            Err(Stop::failed("usage", "the file with its public key is missing").next(next).into())
+            Err(CliError::failed("usage", "the file with its public key is missing")
+                .next(next)
+                .into())
         }
     }
 }
@@ -113,11 +115,12 @@ fn path(args: &Args) -> anyhow::Result<PathBuf> {
     if let Some(data) = &args.data {
         if !data.join("FORMAT").exists() {
             let what = format!("{} holds no log; `capstan init` makes one", data.display());
-            return Err(Stop::failed("store-not-found", what).into());
+            return Err(CliError::failed("store-not-found", what).into());
         }
         return Ok(data.join("trust.toml"));
     }
-    let nowhere = || Stop::failed("usage", "--trust is missing, and there is no home directory");
+    let nowhere =
+        || CliError::failed("usage", "--trust is missing, and there is no home directory");
     Ok(files::trust_path(args.trust.as_deref()).ok_or_else(nowhere)?.0)
 }
 
@@ -131,7 +134,7 @@ fn is_new(args: &Args, known: &TrustAnchors, pin: &PinnedKey) -> anyhow::Result<
     }
     if pins.iter().any(|other| other.key == pin.key) {
         let what = format!("{name} has this key already, for another time");
-        let stop = Stop::no("issuer-other-time", what);
+        let stop = CliError::no("issuer-other-time", what);
         return Err(stop.next("change `from` and `until` in the trust file").into());
     }
     if !pins.is_empty() && !args.add {
@@ -139,7 +142,7 @@ fn is_new(args: &Args, known: &TrustAnchors, pin: &PinnedKey) -> anyhow::Result<
         let others: Vec<String> = pins.iter().map(|pin| fingerprint(&pin.key)).collect();
         let (others, new) = (others.join(", "), fingerprint(&pin.key));
         let what = format!("{name} has another key already: {others}; this one is {new}");
-        let stop = Stop::no("issuer-other-key", what);
+        let stop = CliError::no("issuer-other-key", what);
         return Err(stop.next("the same command with --add, if both keys are its own").into());
     }
     Ok(true)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, Stop, broken_store, files};
+use crate::cli::{CliError, Exit, broken_store, files};
 use crate::service;
 use crate::trust::x509::Scope;
 use crate::trust::{TrustAnchors, Upgraded, upgrade};
@@ -21,32 +21,32 @@ pub(in crate::cli) struct Args {
     /// vouched for there
     #[arg(long, value_name = "DIR", conflicts_with_all = ["anchor", "spiffe", "dns", "uri", "did_x509"])]
     data: Option<PathBuf>,
-    /// The anchor that gets a scope; may be left out where only one has none
+    /// The anchor to change; optional if only one lacks a scope
     #[arg(long, value_name = "NAME")]
     anchor: Option<String>,
-    /// A SPIFFE trust domain it may speak for
+    /// A SPIFFE trust domain it may certify
     #[arg(long, value_name = "DOMAIN")]
     spiffe: Vec<String>,
-    /// A host it may speak for: agents.example, or *.agents.example for every
+    /// A host it may certify: agents.example, or *.agents.example for every
     /// name below
     #[arg(long, value_name = "PATTERN")]
     dns: Vec<String>,
-    /// A URI it may speak for; * is any run of characters
+    /// A URI it may certify; * matches any characters
     #[arg(long, value_name = "PATTERN")]
     uri: Vec<String>,
-    /// It may speak for did:x509 names that are bound to it
+    /// It may certify did:x509 names that are bound to it
     #[arg(long)]
     did_x509: bool,
 }
 
-pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let text = files::read_text(&args.file)?;
     let unscoped = TrustAnchors::parse_any(&text)?.unscoped();
     let shown = args.file.display();
     if unscoped.is_empty() {
         let object = json!({ "ok": true, "file": args.file, "anchors": [], "left": [] });
         out.answer(&object, printable!("every anchor of {} says whom it may speak for", shown))?;
-        return Ok(Answer::Yes);
+        return Ok(Exit::Yes);
     }
     let scopes = match &args.data {
         Some(data) => service::anchors_used(data).map_err(|e| broken_store(e, data))?,
@@ -81,13 +81,13 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
             name
         ));
     }
-    Ok(if ok { Answer::Yes } else { Answer::No })
+    Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
 impl Args {
     /// The anchor and the scope that the flags name.
-    fn named(&self, unscoped: &[String]) -> Result<(String, Scope), Stop> {
-        let usage = |what: String| Stop::failed("usage", what);
+    fn named(&self, unscoped: &[String]) -> Result<(String, Scope), CliError> {
+        let usage = |what: String| CliError::failed("usage", what);
         let name = match (&self.anchor, unscoped) {
             (Some(name), _) if !unscoped.contains(name) => {
                 let names = unscoped.join(", ");

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::cli::output::Out;
-use crate::cli::{Answer, files};
+use crate::cli::{Exit, files};
 use crate::envelope::SignedStatement;
 use crate::policy::Policy;
 use crate::profile;
@@ -27,7 +27,7 @@ pub(in crate::cli) struct Args {
 /// Issuers, by what their statements are: profile and content type.
 type Seen = BTreeMap<(&'static str, Option<String>), BTreeSet<String>>;
 
-pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
+pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let mut seen = Seen::new();
     for path in &args.files {
         let statement = SignedStatement::parse_any_size(files::read(path)?);
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Answer> {
         }
         None => out.file(&json!({ "ok": true, "policy": text }), text.as_bytes())?,
     }
-    Ok(Answer::Yes)
+    Ok(Exit::Yes)
 }
 
 fn write(seen: &Seen, statements: usize) -> String {

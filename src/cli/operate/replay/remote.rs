@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Context as _;
-use reqwest::Method;
 use serde::Deserialize;
 use tokio::task::JoinSet;
 
@@ -18,7 +17,7 @@ use crate::cli::check::audit;
 use crate::cli::client::Client;
 use crate::cli::client::tiles;
 use crate::cli::output::Out;
-use crate::cli::{Stop, files};
+use crate::cli::{CliError, files};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::{Frontier, TILE_WIDTH, TreeSize, leaf_hash, tiles_of};
 use crate::service::{Found, Identity, Replay, ReplayOptions, Replayed};
@@ -78,13 +77,13 @@ async fn walk(
     Ok(replay.finish())
 }
 
-fn compare(tree: &Frontier, checkpoint: &Checkpoint) -> Result<(), Stop> {
+fn compare(tree: &Frontier, checkpoint: &Checkpoint) -> Result<(), CliError> {
     if tree.root() == checkpoint.root {
         return Ok(());
     }
     let (found, signed) = (tree.root(), checkpoint.root);
     let what = format!("the tiles give root {found}, the checkpoint says {signed}");
-    Err(Stop::no("tiles-differ", what))
+    Err(CliError::no("tiles-differ", what))
 }
 
 /// What the log calls itself: the issuer of its first entry, which must be
@@ -96,7 +95,7 @@ async fn identity(client: &Client, checkpoint: &Checkpoint) -> anyhow::Result<Id
     let identity = Identity::from_name(issuer);
     if identity.origin != checkpoint.origin {
         let what = format!("entry #0 is of {issuer:?}, the checkpoint of {:?}", checkpoint.origin);
-        return Err(Stop::no("first-entry-foreign", what).into());
+        return Err(CliError::no("first-entry-foreign", what).into());
     }
     Ok(identity)
 }
@@ -131,7 +130,7 @@ async fn entry(
     beside: Option<Beside>,
 ) -> anyhow::Result<Found> {
     let url = client.url(&format!("entries/1.{index}/statement"))?;
-    let reply = client.send((Method::GET, url), COSE, None).await?;
+    let reply = client.send(url, COSE, None).await?;
     let bytes = match reply.status {
         200 => reply.body,
         404 => return Ok(Err(("statement-missing", "the log does not show it".to_owned()))),

@@ -23,7 +23,7 @@ use anyhow::Context as _;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::{Stop, files};
+use crate::cli::{CliError, files};
 use crate::wire::digest::Digest;
 
 const PARTS: [&str; 5] = ["waiting", "receipted", "refused", "seen", "keys"];
@@ -157,7 +157,7 @@ impl Outbox {
     }
 
     /// The log says no: the record is kept with the reason.
-    pub(super) fn refused(&self, claim: Claim, stop: &Stop) -> anyhow::Result<PathBuf> {
+    pub(super) fn refused(&self, claim: Claim, stop: &CliError) -> anyhow::Result<PathBuf> {
         let item = Item {
             reason: Some(stop.what.clone()),
             code: Some(stop.code.to_owned()),
