@@ -200,8 +200,9 @@ impl Writer {
         read_only: bool,
     ) -> Result<Self, control::Error> {
         let identity = identity_of(backend.dir.path())?;
-        let (store, head, edge) = Store::open(backend)?;
+        let (mut store, head, edge) = Store::open(backend)?;
         let lease = store.take_over()?;
+        store.filter_ids(&edge)?;
         let mut held = None;
         if !read_only {
             held = guard.lock()?;

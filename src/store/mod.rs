@@ -16,6 +16,7 @@ pub(crate) mod fixture;
 mod fjall;
 mod guard;
 mod head;
+mod id_filter;
 mod index;
 mod lookup;
 pub mod memory;
@@ -33,7 +34,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::envelope::StatementId;
 use crate::key::{PublicKey, key_set};
-use crate::log::{Edge, LeafIndex, Nodes, TileId, TileNodes, TreeSize, leaf_hash, root_at};
+use crate::log::{
+    Edge, LeafIndex, Nodes, TILE_WIDTH, TileId, TileNodes, TreeSize, leaf_hash, root_at,
+};
 use crate::profile::Control;
 use crate::receipt::Head;
 use crate::wire::cbor::{self, Value};
@@ -42,6 +45,7 @@ use crate::wire::text;
 use crate::wire::time::UnixSeconds;
 use engine::put_object;
 use fjall::Fjall;
+use id_filter::IdFilter;
 use index::{GROUP_MAX, Group};
 
 pub use audit::IndexAudit;
@@ -114,6 +118,9 @@ pub struct Store {
     /// The first statement with each term that is looked up often; it never
     /// changes, but for `reindex`.
     firsts: Cache<Term, u64>,
+    /// Which statements are not in the log. Only the process that commits has
+    /// it, and sees to it that it is complete.
+    id_filter: Option<IdFilter>,
 }
 
 /// A statement as it lies in the log.
@@ -200,12 +207,27 @@ impl Store {
     fn over(backend: Backend) -> Self {
         let reads_may_wait = backend.engine.reads_may_wait();
         let (tiles, firsts) = (Cache::new(TILES_CACHED), Cache::new(TERMS_CACHED));
-        Self { backend, reads_may_wait, tiles, firsts }
+        Self { backend, reads_may_wait, tiles, firsts, id_filter: None }
     }
 
     /// Makes this the store that commits.
     pub fn take_over(&self) -> Result<Lease, Error> {
         self.backend.engine.take_over()
+    }
+
+    /// Keeps in memory which statements are not in the log, so that most need
+    /// no lookup. Only for the process that commits, while no other can.
+    pub fn filter_ids(&mut self, edge: &Edge) -> Result<(), Error> {
+        let size = edge.size().get();
+        let filter = IdFilter::new(size);
+        for index in 0..size / u64::from(TILE_WIDTH) {
+            let tile = self.full_tile_uncached(TileId::full(0, index))?;
+            let (leaves, _) = tile.as_chunks::<32>();
+            leaves.iter().for_each(|leaf| filter.insert(&Digest::from_bytes(*leaf)));
+        }
+        edge.partial(0).iter().for_each(|leaf| filter.insert(leaf));
+        self.id_filter = Some(filter);
+        Ok(())
     }
 
     /// Runs reads. Where they may wait, the async runtime moves its other tasks
@@ -326,6 +348,10 @@ impl Store {
 
     /// The index of a statement, if it was logged.
     pub fn find(&self, id: &StatementId) -> Result<Option<LeafIndex>, Error> {
+        let filter = self.id_filter.as_ref();
+        if filter.is_some_and(|filter| !filter.may_contain(&leaf_hash(id.entry()))) {
+            return Ok(None);
+        }
         let found = self.get(Space::Ids, id.entry().as_bytes())?;
         found.map(|bytes| read_index(&bytes).ok_or(Error::IdDamaged { id: *id })).transpose()
     }
@@ -424,6 +450,9 @@ impl Store {
             let (key, value) = (index.to_be_bytes(), Stored::encode(entry, head.time()));
             rows.push(Row::new(Space::Statements, key, value));
             rows.push(Row::new(Space::Ids, *entry.id.entry().as_bytes(), key));
+            if let Some(filter) = &self.id_filter {
+                filter.insert(&leaf_hash(entry.id.entry()));
+            }
         }
         let mut firsts: HashMap<Term, u64> = HashMap::new();
         for (at, entries) in (first..).step_by(GROUP_MAX).zip(entries.chunks(GROUP_MAX)) {
