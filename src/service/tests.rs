@@ -2,6 +2,7 @@
 //! faults of the service, the first entries of a log. Registration as clients
 //! see it is in `tests/it/journey.rs`.
 
+mod crashes;
 mod limits;
 mod twins;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::ledger::Ledger;
+use super::admission_replay::AdmissionReplay;
 use crate::envelope::SignedStatement;
 use crate::log::LeafIndex;
 use crate::service::ControlError;
@@ -16,15 +16,16 @@ use crate::trust::x509::Scope;
 pub fn anchors_used(path: &Path) -> Result<BTreeMap<String, Scope>, ControlError> {
     let identity = identity_of(path)?;
     let (store, head) = Store::open_unchecked(Backend::open(path)?)?;
-    let mut ledger = Ledger::new(&identity, store.keys()?).ok_or(store::Error::KeysUnreadable)?;
+    let mut admission =
+        AdmissionReplay::new(&identity, store.keys()?).ok_or(store::Error::KeysUnreadable)?;
     let mut used: BTreeMap<String, Scope> = BTreeMap::new();
     for index in (0..head.size().get()).map(LeafIndex::new) {
         let stored = store.statement(index)?.ok_or(store::Error::StatementMissing { index })?;
         let statement = SignedStatement::parse_any_size(stored.canonical.clone())?;
-        if ledger.control(&statement).is_some() {
+        if admission.control(&statement).is_some() {
             // What is wrong with the log is for `fsck` to say.
-            let _wrong = ledger.judge(index, &statement, &stored);
-        } else if let Some((anchor, scope)) = ledger.vouched_for(&statement, &stored) {
+            let _wrong = admission.judge(index, &statement, &stored);
+        } else if let Some((anchor, scope)) = admission.vouched_for(&statement, &stored) {
             used.entry(anchor).or_default().extend(scope);
         }
     }

@@ -11,7 +11,7 @@ pub(in crate::service) mod tests;
 
 use std::path::Path;
 
-use super::ledger::Ledger;
+use super::admission_replay::AdmissionReplay;
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::{Edge, Frontier, LeafIndex, TILE_WIDTH, TileId, parse_hash_tile};
 use crate::log::{leaf_hash, tiles_of};
@@ -92,7 +92,7 @@ struct Known {
 struct Walk<'a> {
     store: &'a Store,
     head: &'a HeadRecord,
-    ledger: Ledger,
+    admission: AdmissionReplay,
     frontier: Frontier,
     edge: Edge,
     /// Whether a leaf is unknown: no root can be computed any more.
@@ -111,7 +111,8 @@ impl<'a> Walk<'a> {
         identity: &Identity,
     ) -> Result<Self, ControlError> {
         Ok(Self {
-            ledger: Ledger::new(identity, store.keys()?).ok_or(store::Error::KeysUnreadable)?,
+            admission: AdmissionReplay::new(identity, store.keys()?)
+                .ok_or(store::Error::KeysUnreadable)?,
             store,
             head,
             frontier: Frontier::empty(),
@@ -194,7 +195,7 @@ impl<'a> Walk<'a> {
         match SignedStatement::parse_any_size(stored.canonical.clone()) {
             Ok(statement) if statement.canonical() == stored.canonical => {
                 self.cast.hear(Speaker::of(&statement));
-                for (code, detail) in self.ledger.judge(index, &statement, stored) {
+                for (code, detail) in self.admission.judge(index, &statement, stored) {
                     self.found(Some(index), code, detail);
                 }
                 self.went_on_from(index, &statement);
@@ -209,7 +210,7 @@ impl<'a> Walk<'a> {
 
     /// A log that went on after a restore names the root it had before.
     fn went_on_from(&mut self, index: LeafIndex, statement: &SignedStatement) {
-        let is_own = self.ledger.control(statement) == Some(Control::Resumption);
+        let is_own = self.admission.control(statement) == Some(Control::Resumption);
         let payload = statement.payload().unwrap_or_default();
         if let Some(Ok(said)) = is_own.then(|| Resumption::read(payload))
             && !self.broken
@@ -262,7 +263,7 @@ impl<'a> Walk<'a> {
         }
         self.count()?;
         for control in Control::ALL {
-            let (seen, recorded) = (self.ledger.last(control), self.store.control(control)?);
+            let (seen, recorded) = (self.admission.last(control), self.store.control(control)?);
             if seen != recorded {
                 let name = |index: Option<LeafIndex>| {
                     index.map_or("none".to_owned(), |index| format!("#{index}"))
@@ -273,7 +274,7 @@ impl<'a> Walk<'a> {
                 self.found(None, "control-not-last", detail);
             }
         }
-        if let Some(detail) = self.ledger.keys_left_over() {
+        if let Some(detail) = self.admission.keys_left_over() {
             self.found(None, "keys-differ", format!("{detail} ({})", identity.issuer));
         }
         let Self { head, cast, findings, .. } = self;

@@ -1,10 +1,10 @@
 //! What an operator does with a whole log: publish, check, back up, restore,
 //! replay.
 
+pub(super) mod admission_replay;
 pub(super) mod anchors;
 pub(super) mod backup;
 pub(super) mod fsck;
-pub(super) mod ledger;
 pub(super) mod publish;
 pub(super) mod replay;
 pub(super) mod restore;

@@ -11,7 +11,7 @@ mod tests;
 
 use std::path::Path;
 
-use super::ledger::{Ledger, Seen, Wrong};
+use super::admission_replay::{AdmissionReplay, Seen, Wrong};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
@@ -66,7 +66,7 @@ pub type Found = Result<Stored, Wrong>;
 /// A replay under way. Entries come in the order of the log, some at a time,
 /// from wherever they are kept.
 pub struct Replay {
-    ledger: Ledger,
+    admission: AdmissionReplay,
     /// The first entry that is reported on.
     from: u64,
     first_only: bool,
@@ -86,13 +86,13 @@ impl Replay {
         size: u64,
         options: ReplayOptions,
     ) -> Option<Self> {
-        let mut ledger = Ledger::new(identity, keys)?;
+        let mut admission = AdmissionReplay::new(identity, keys)?;
         if let Some(policy) = options.policy {
-            ledger.decide_by(policy);
+            admission.decide_by(policy);
         }
         let from = options.last.map_or(0, |last| size.saturating_sub(last));
         let replayed = Replayed { size, decided: 0, differs: Vec::new() };
-        Some(Self { ledger, from, first_only: options.first_only, next: 0, replayed })
+        Some(Self { admission, from, first_only: options.first_only, next: 0, replayed })
     }
 
     /// Decides the next entries again; gives whether more are wanted.
@@ -104,7 +104,7 @@ impl Replay {
             // issuers, so everything before it can be looked at at once.
             let run = rest.iter().position(|entry| self.is_control(entry));
             let (run, later) = rest.split_at(run.unwrap_or(rest.len()).max(1));
-            for (entry, seen) in run.iter().zip(look_at_all(&self.ledger, run)) {
+            for (entry, seen) in run.iter().zip(look_at_all(&self.admission, run)) {
                 self.step(entry, seen);
                 progress(self.next, self.replayed.size);
                 if !self.wants_more() {
@@ -127,16 +127,16 @@ impl Replay {
     }
 
     fn is_control(&self, (_, entry): &Parsed) -> bool {
-        entry.as_ref().is_ok_and(|(statement, _)| self.ledger.control(statement).is_some())
+        entry.as_ref().is_ok_and(|(statement, _)| self.admission.control(statement).is_some())
     }
 
     fn step(&mut self, (id, entry): &Parsed, seen: Option<Seen>) {
         let index = LeafIndex::new(self.next);
         let wrong = match (entry, seen) {
             (Err(wrong), _) => Some(wrong.clone()),
-            (Ok((statement, _)), Some(seen)) => self.ledger.admit(index, statement, seen).err(),
+            (Ok((statement, _)), Some(seen)) => self.admission.admit(index, statement, seen).err(),
             (Ok((statement, stored)), None) => {
-                self.ledger.judge(index, statement, stored).into_iter().next()
+                self.admission.judge(index, statement, stored).into_iter().next()
             }
         };
         if self.next >= self.from {
@@ -160,10 +160,10 @@ fn parse(found: Found) -> Parsed {
 }
 
 /// Looks at entries on every core; at control statements not at all.
-fn look_at_all(ledger: &Ledger, entries: &[Parsed]) -> Vec<Option<Seen>> {
+fn look_at_all(admission: &AdmissionReplay, entries: &[Parsed]) -> Vec<Option<Seen>> {
     let look = |(_, entry): &Parsed| {
         let (statement, stored) = entry.as_ref().ok()?;
-        ledger.control(statement).is_none().then(|| ledger.look(statement, stored))
+        admission.control(statement).is_none().then(|| admission.look(statement, stored))
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let share = entries.len().div_ceil(cores).max(1);

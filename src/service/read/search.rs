@@ -8,7 +8,7 @@ use super::views::{EntryView, NOT_PROOF, SearchPage, StatementView};
 use crate::envelope::{Door, Issuer, Resolved, RulesVersion, SignedStatement, StatementId};
 use crate::log::LeafIndex;
 use crate::profile::{self, Control};
-use crate::service::maintain::ledger;
+use crate::service::maintain::admission_replay;
 use crate::service::{ControlError, Fault, Reader};
 use crate::store::{Backend, Page, Query, Store};
 use crate::story;
@@ -92,7 +92,7 @@ impl Reader<'_> {
         let resolved = Resolved::default();
         let (log, now) = (Some(own.as_str()), logged.stored.time);
         let door = Door { rules, log, trust: &trust, resolved: &resolved, now };
-        let authentic = ledger::authenticate(statement, &logged.stored, &door);
+        let authentic = admission_replay::authenticate(statement, &logged.stored, &door);
         Ok(authentic.ok().map(|authentic| authentic.issuer().clone()))
     }
 

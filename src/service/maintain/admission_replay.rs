@@ -31,7 +31,7 @@ pub(in crate::service) struct Seen {
 }
 
 /// The rules in force at one index.
-pub(in crate::service) struct Ledger {
+pub(in crate::service) struct AdmissionReplay {
     issuer: String,
     /// The key that signs for the log now.
     active: PublicKey,
@@ -50,7 +50,7 @@ pub(in crate::service) struct Ledger {
     last: [Option<LeafIndex>; Control::ALL.len()],
 }
 
-impl Ledger {
+impl AdmissionReplay {
     /// Before the first entry. `keys` are those the store names, the active
     /// one first, so the first one of all is the last.
     pub(in crate::service) fn new(identity: &Identity, mut keys: Vec<PublicKey>) -> Option<Self> {
