@@ -13,8 +13,9 @@ use super::search::{Source, ask, fetch_error_is_not_found};
 use super::target::Target;
 use super::{Answer, Stop, files};
 use crate::envelope::SignedStatement;
+use crate::profile::capsule::CapsuleRecord;
 use crate::profile::capsule::SUBJECT_PREFIX;
-use crate::profile::{Record, read_payload};
+use crate::profile::read_payload;
 use crate::wire::digest::Digest;
 use crate::wire::printable::{Printable, printable};
 use crate::wire::text;
@@ -169,10 +170,7 @@ fn capsule(name: &str, mut found: Page) -> anyhow::Result<String> {
 fn in_file(path: &Path) -> anyhow::Result<String> {
     let statement = SignedStatement::parse_any_size(files::read(path)?)?;
     let read = statement.payload().map(|payload| read_payload(statement.header(), payload));
-    let id = read.and_then(|read| match read.record {
-        Record::Capsule(capsule) => capsule.capsule_id(),
-        _ => None,
-    });
+    let id = read.and_then(|read| read.get::<CapsuleRecord>()?.capsule_id());
     let what = || format!("{} holds no capsule", path.display());
     id.ok_or_else(|| Stop::no("not-a-capsule", what()).into())
 }

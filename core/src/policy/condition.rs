@@ -11,7 +11,6 @@ use super::explain::ConditionTrace;
 use super::rego::Program;
 use super::rule::Pattern;
 use crate::key::Algorithm;
-use crate::profile::Record;
 use crate::profile::capsule::{APPROVERS, EFFECT_STATUSES};
 use crate::profile::exchange::Conflict;
 
@@ -21,6 +20,8 @@ pub(super) enum Shape {
     Patterns,
     /// Words of a closed list, one of which must be it.
     Words(&'static [&'static str]),
+    /// Names of record kinds, one of which must be it.
+    Profiles,
     /// The last word of an ordered list that is still fine.
     AtMost(&'static [&'static str]),
     /// Yes or no.
@@ -68,19 +69,6 @@ const ALGORITHMS: &[&str] = &[
     "ML-DSA-65",
 ];
 const BINDINGS: &[&str] = &["did:key", "did:web", "pinned", "self-certified", "x5chain"];
-const PROFILES: &[&str] = &[
-    "atlas",
-    "capsule",
-    "capsule-id",
-    "capsule-outcome",
-    "carp",
-    "hash",
-    "opaque",
-    "pacr",
-    "pca-certificate",
-    "pca-evidence",
-    "trace",
-];
 const INTERVENTIONS: &[&str] = &[
     "counterfactual",
     "do-chemical",
@@ -131,14 +119,13 @@ table! {
         Some(c.parent_operator().into())
     };
     "parent_superseded" Shape::Flag, |c| flag(Some(c.facts.parent_superseded == Some(true)));
-    "payload" Shape::Words(&["clear", "empty", "hashed"]), |c| match &c.read.record {
-        Record::Pacr(record) => Some(record.payload_form().name().into()),
-        _ => None,
+    "payload" Shape::Words(&["clear", "empty", "hashed"]), |c| {
+        c.summary().payload_form.map(|form| form.name().into())
     };
     "predecessors" Shape::Words(&["known", "none", "unknown"]), |c| {
         Some(c.predecessors().into())
     };
-    "profile" Shape::Words(PROFILES), |c| Some(c.read.record.profile().into());
+    "profile" Shape::Profiles, |c| Some(c.read.profile().into());
     "record_id" Shape::Words(&["known", "new", "other-chain", "other-content"]), |c| {
         Some(c.record_id().into())
     };

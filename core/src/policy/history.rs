@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::Facts;
 use crate::envelope::RulesVersion;
+use crate::profile::Summary;
 use crate::profile::exchange::{Conflict, Conflicts, Part, Request, Resolution, Response};
 use crate::profile::session::{Head, continuity};
-use crate::profile::{Record, Summary};
 
 /// Earlier statements under one record id that are looked at, oldest first.
 pub const RECORDS_MAX: usize = 64;
@@ -168,10 +168,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Takes the next statement of the log.
-    pub fn hear(&mut self, issuer: &str, record: &Record, summary: &Summary) {
+    /// Adds the next statement of the log.
+    pub fn add(&mut self, issuer: &str, summary: &Summary) {
         if let Some(id) = &summary.record_id
-            && !matches!(record, Record::CapsuleId(_))
+            && !summary.is_id_only
         {
             let records = self.records.entry(id.clone()).or_default();
             if records.len() < RECORDS_MAX {
@@ -190,7 +190,7 @@ impl Memory {
             self.nonces.insert((issuer.to_owned(), nonce.clone()));
         }
         if let Some(part) = &summary.exchange {
-            self.hear_exchange(issuer, part);
+            self.add_exchange(issuer, part);
         }
         if let Some(parent) = summary.superseded() {
             let told = self.superseded.entry(parent.to_owned()).or_default();
@@ -202,7 +202,7 @@ impl Memory {
 }
 
 impl Memory {
-    fn hear_exchange(&mut self, issuer: &str, part: &Part) {
+    fn add_exchange(&mut self, issuer: &str, part: &Part) {
         let own = |id: &str| (issuer.to_owned(), id.to_owned());
         match part {
             Part::Request(asked) => {

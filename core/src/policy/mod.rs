@@ -21,7 +21,7 @@ mod tests;
 
 use crate::envelope::{Authentic, Binding};
 use crate::profile::exchange::Part;
-use crate::profile::{Control, Read, Record};
+use crate::profile::{self, Control, Read};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
@@ -167,7 +167,7 @@ impl Policy {
     /// admitted when all conditions of one rule hold, and no rule means no.
     /// Control statements are the log's own.
     pub fn decide(&self, statement: Authentic, read: &Read, facts: &Facts) -> Decision {
-        if let Record::Control(control) = &read.record {
+        if let Some(control) = read.get::<Control>() {
             return Decision::Refuse(Refusal::reserved(&self.name, control.content_type()));
         }
         if self.admits(&statement, read, facts) {
@@ -179,7 +179,7 @@ impl Policy {
     /// The same question without the proof: for those who only ask.
     pub fn admits(&self, statement: &Authentic, read: &Read, facts: &Facts) -> bool {
         let case = Case::new(statement, read, facts);
-        !matches!(read.record, Record::Control(_))
+        read.get::<Control>().is_none()
             && !self.refuse.iter().any(|rule| rule.holds(&case))
             && self.allow.iter().any(|rule| rule.holds(&case))
     }
@@ -195,7 +195,7 @@ impl Policy {
     /// name with a key it has pinned.
     pub fn own(statement: Authentic, log: &str) -> Option<(Admitted, Control)> {
         let issuer = statement.issuer();
-        let Record::Control(control) = crate::profile::read(&statement).record else { return None };
+        let control = *profile::read(&statement).get::<Control>()?;
         (issuer.name == log && issuer.binding == Binding::Pinned)
             .then_some((Admitted { statement }, control))
     }

@@ -137,7 +137,7 @@ fn ours(case: &Case<'_>) -> serde_json::Value {
     let mut ours = json!({
         "binding": case.statement.issuer().binding.name(),
         "anchor": case.statement.issuer().anchor,
-        "profile": case.read.record.profile(),
+        "profile": case.read.profile(),
         "findings": case.findings().map(finding).collect::<Vec<_>>(),
         "facts": {
             "parent": case.parent(),

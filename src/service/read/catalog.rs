@@ -98,7 +98,7 @@ impl Reader<'_> {
             return Ok(None);
         }
         self.name_tellers(&mut entries);
-        let mut object = story_json(&Story::tell(entries));
+        let mut object = story_json(&Story::new(entries));
         if let Some(fields) = object.as_object_mut() {
             fields.insert("id".to_owned(), json!(name));
             fields.insert("is_cut".to_owned(), json!(self.is_cut()));
@@ -153,7 +153,7 @@ impl Reader<'_> {
 
     fn open_item(&mut self, index: LeafIndex) -> Result<Option<Value>, Halt> {
         let entry = self.told(index)?;
-        let is_open = entry.is_opening() && !self.is_superseded(&entry)?;
+        let is_open = entry.summary.is_open && !self.is_superseded(&entry)?;
         Ok(is_open.then(|| item_json(&entry)))
     }
 
@@ -322,7 +322,7 @@ fn facts_of(logged: &Logged) -> story::Entry {
         issuer: header.claims.issuer.clone().unwrap_or_default(),
         subject: header.claims.subject.clone().unwrap_or_default(),
         time: logged.stored.time,
-        profile: read.record.profile(),
+        profile: read.profile(),
         is_bound: !read.findings.iter().any(|f| profile::capsule::BINDING.contains(&f.code)),
         binding: None,
         summary: read.summary,

@@ -88,7 +88,7 @@ pub(crate) fn summary_json(summary: &Summary) -> Value {
 
 /// Who tells something, and how he was known; null where that is not known.
 fn teller(story: &Story, index: u64) -> Value {
-    let Some(entry) = story.teller(index) else { return Value::Null };
+    let Some(entry) = story.entry(index) else { return Value::Null };
     json!({ "issuer": entry.issuer, "binding": entry.binding.map(Binding::name) })
 }
 
@@ -126,7 +126,7 @@ pub(in crate::service) fn story_json(story: &Story) -> Value {
             "is_gap_free": told.is_gap_free,
         })
     };
-    let odd = |odd: &story::Oddity| {
+    let odd = |odd: &story::Anomaly| {
         let severity = odd.severity.name();
         json!({ "index": odd.index, "code": odd.code, "severity": severity, "detail": odd.detail })
     };
@@ -143,6 +143,6 @@ pub(in crate::service) fn story_json(story: &Story) -> Value {
             json!({ "index": index, "correlation": name, "about": about, "says": says })
         }).collect::<Vec<_>>(),
         "sessions": story.sessions.iter().map(session).collect::<Vec<_>>(),
-        "findings": story.oddities.iter().map(odd).collect::<Vec<_>>(),
+        "findings": story.anomalies.iter().map(odd).collect::<Vec<_>>(),
     })
 }

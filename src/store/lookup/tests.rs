@@ -1,6 +1,6 @@
 use super::*;
 use crate::envelope::Header;
-use crate::profile::{Read, Record};
+use crate::profile::{OPAQUE, Opaque, Read};
 use crate::store::DataDir;
 use crate::wire::budget::Allowance;
 
@@ -15,7 +15,7 @@ fn a_search_that_costs_too_much_is_cut_and_goes_on() {
     let terms = |operator: Option<&str>, action_id: Option<&str>| {
         let (operator, action_id) = (operator.map(str::to_owned), action_id.map(str::to_owned));
         let summary = Summary { operator, action_id, ..Summary::default() };
-        let read = Read { record: Record::Opaque, findings: Vec::new(), summary };
+        let read = Read { kind: &OPAQUE, record: Box::new(Opaque), findings: Vec::new(), summary };
         Terms::of(&Header::default(), &read)
     };
     let both = terms(Some("even"), Some("odd"));

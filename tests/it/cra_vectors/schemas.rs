@@ -2,6 +2,7 @@
 //! way in which they differ, and some in which they do not. The differences
 //! are those of docs/profiles/cra.md.
 
+use capstan::profile::Record;
 use capstan::profile::cra::trace::Form;
 use capstan::profile::cra::{AtlasRecord, CarpRecord, TraceRecord};
 use capstan::wire::json::Json;

@@ -87,7 +87,7 @@ fn compare_by(data: &Path, new: &[Vec<u8>], rules: RulesVersion) -> (Vec<Facts>,
         let (issuer, read, id) = read(&stored.canonical);
         let Ok(facts) = Facts::look_up(&issuer, &read.summary, &memory, rules);
         assert_eq!(store.facts(&issuer, &read.summary, &id, rules).unwrap(), facts, "#{index}");
-        memory.hear(&issuer, &read.record, &read.summary);
+        memory.add(&issuer, &read.summary);
         walked.push(facts);
     }
     let ask = |bytes: &Vec<u8>| {

@@ -280,5 +280,5 @@ fn a_whole_log_tells_who_spoke() {
     let checked = fsck(&log(root.path()), None, &mut |_, _| ()).unwrap();
     assert_eq!(checked.head.size.get(), 262);
     assert_eq!(checked.root, Some(checked.head.root));
-    assert_eq!((checked.cast.issuers(), checked.cast.threads()), (2, 262));
+    assert_eq!((checked.threads.issuers(), checked.threads.count()), (2, 262));
 }
