@@ -14,7 +14,7 @@ pub mod pca;
 pub mod session;
 mod summary;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -54,3 +54,20 @@ pub(super) fn finding_line(finding: &Json) -> Option<Printable> {
     let at = at.unwrap_or_default();
     Some(printable!("{} {}{}: {}", text("severity")?, text("code")?, at, text("detail")?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::envelope::Header;
+    use crate::toy;
+
+    #[test]
+    fn fields_of_any_kind_are_shown() {
+        let read = toy::KIND.read(&Header::default(), b"hello!");
+        let shown = fields(&read).unwrap();
+        assert_eq!(shown["artefact"], "toy");
+        assert_eq!(shown["record_id"], "toy-hello!");
+        assert_eq!(shown["letters"], 6);
+        assert_eq!(shown["findings"][0]["code"], "toy-loud");
+    }
+}

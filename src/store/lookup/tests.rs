@@ -2,6 +2,7 @@ use super::*;
 use crate::envelope::Header;
 use crate::profile::{OPAQUE, Opaque, Read};
 use crate::store::DataDir;
+use crate::toy;
 use crate::wire::budget::Allowance;
 
 /// Two words that are never together but once, and take turns everywhere
@@ -62,4 +63,16 @@ fn a_value_with_a_zero_byte_lies_apart() {
         assert!(!range.contains(&row), "{value:?}");
     }
     assert_ne!(Term::new(Field::Issuer, "x\0"), Term::new(Field::Issuer, "x\0\0"));
+}
+
+#[test]
+fn records_of_any_kind_are_indexed() {
+    let read = toy::KIND.read(&Header::default(), b"hello");
+    let terms = Terms::of(&Header::default(), &read);
+    let found: Vec<&Term> = terms.iter().collect();
+    for (field, value) in
+        [(Field::Profile, "toy"), (Field::RecordId, "toy-hello"), (Field::Operator, "acme")]
+    {
+        assert!(found.contains(&&Term::new(field, value)), "{}", field.name());
+    }
 }
