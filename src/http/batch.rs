@@ -17,9 +17,9 @@ use tokio::sync::watch;
 use super::App;
 use super::body::{self, BodyLimits, Head};
 use super::check::{self, Client};
-use super::entries::{Answer, counted, finished};
+use super::entries::counted;
 use super::problem::{Problem, RequestId};
-use crate::service::{Fault, Prepared, Recognised, Rejected};
+use crate::service::{Fault, Progress, Registration, Rejected};
 use crate::store::Term;
 use crate::wire::cbor;
 
@@ -29,24 +29,25 @@ const SEQUENCE: &str = "application/cbor-seq";
 /// small batch is not serialised.
 const CHUNK: usize = 16;
 
-/// A statement of the batch, on its way.
+/// A statement of the batch.
 struct Item {
     started: Instant,
-    recognised: Result<Recognised, Rejected>,
-    /// Earlier statements of the batch that say something about what this one
-    /// names. They are logged, or refused, before it is decided.
+    progress: Result<Progress, Rejected>,
+    /// Earlier statements of the batch that can change the decision about this
+    /// one. They are logged or refused before it is decided.
     after: Vec<watch::Receiver<Fate>>,
-    /// Dropped when this one is through.
+    /// Dropped when this one is done.
     done: watch::Sender<Fate>,
 }
 
-/// What later statements have to know about this one.
+/// What later statements of the batch need to know about this one.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
-    /// The log knows it, or never will, or it waits for what it names: then
-    /// it is no more known than if it had not been sent.
+    /// It is logged or refused, or it is pending itself, which is the same to
+    /// later statements as not having been sent.
     Decided,
-    /// It may be logged later: whatever rests on it cannot be decided now.
+    /// It may be logged later, so a statement that depends on it cannot be
+    /// decided now.
     Open,
 }
 
@@ -76,11 +77,11 @@ pub(super) async fn register(
             tokio::spawn(async move { recognise(&app, chunk).await })
         })
         .collect();
-    let mut told = HashMap::new();
+    let mut last = HashMap::new();
     let mut answers = Vec::with_capacity(recognised.len());
     for chunk in recognised {
         let mut chunk = chunk.await.map_err(|_| broken())?;
-        chunk.iter_mut().for_each(|item| take_turn(item, &mut told));
+        chunk.iter_mut().for_each(|item| order_after(item, &mut last));
         let (app, id) = (app.clone(), request_id.clone());
         answers.push(tokio::spawn(async move { register_chunk(&app, chunk, &id).await }));
     }
@@ -96,85 +97,76 @@ fn broken() -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal Server Error", detail)
 }
 
-/// What the statements of a chunk are, whatever the log says.
+/// Authenticates and reads the statements of a chunk.
 async fn recognise(app: &App, chunk: Vec<Vec<u8>>) -> Vec<Item> {
     let mut items = Vec::with_capacity(chunk.len());
     for bytes in chunk {
         let started = Instant::now();
-        let recognised = app.service.recognise(bytes).await;
+        let progress = app.service.recognise(bytes).await;
         let (after, done) = (Vec::new(), watch::Sender::new(Fate::Decided));
-        items.push(Item { started, recognised, after, done });
+        items.push(Item { started, progress, after, done });
     }
     items
 }
 
-/// Finds the earlier statements of the batch that this one has to wait for:
-/// a parent before its child, and what names the same record in the order of
-/// the request. The last one under a term is enough, it waits for those
+/// Finds the earlier statements of the batch that this one has to wait for: a
+/// parent before its child, and statements about one record in the order of
+/// the request. The last one with a term is enough, since it waits for those
 /// before it.
-fn take_turn(item: &mut Item, told: &mut HashMap<Term, watch::Receiver<Fate>>) {
-    let Ok(Recognised::New(candidate)) = &item.recognised else { return };
-    item.after = candidate.names().filter_map(|term| told.get(&term).cloned()).collect();
-    for term in candidate.tells() {
-        told.insert(term.clone(), item.done.subscribe());
+fn order_after(item: &mut Item, last: &mut HashMap<Term, watch::Receiver<Fate>>) {
+    let Ok(Progress::Undecided(candidate)) = &item.progress else { return };
+    item.after = candidate.depends_on().filter_map(|term| last.get(&term).cloned()).collect();
+    for term in candidate.affects() {
+        last.insert(term.clone(), item.done.subscribe());
     }
 }
 
-/// All statements of a chunk that wait for no other enter the queue before
-/// the first is waited for, so that they share commits.
+/// All statements of a chunk that wait for no other are queued before any of
+/// them is waited for, so that they share commits.
 async fn register_chunk(app: &App, chunk: Vec<Item>, request_id: &str) -> Vec<u8> {
-    let waiting = chunk.into_iter().map(|item| Box::pin(answer(app, item))).collect();
+    let running = chunk.into_iter().map(|item| Box::pin(register_item(app, item))).collect();
     let mut out = Vec::new();
-    for answer in join(waiting).await {
-        encode(&mut out, answer, request_id);
+    for registration in join(running).await {
+        encode(&mut out, registration, request_id);
     }
     out
 }
 
-async fn answer(app: &App, item: Item) -> Result<Answer, Problem> {
-    let Item { started, recognised, after, done } = item;
-    let prepared = enqueue(app, recognised, after).await;
-    let waits = matches!(prepared, Ok(Prepared::Waiting(_) | Prepared::Held(_)));
-    let outcome = match prepared {
-        Ok(prepared) => finished(app, prepared).await,
-        Err(rejected) => Err(rejected),
-    };
-    if !waits && matches!(outcome, Ok(Answer::Pending(_)) | Err(Rejected::Fault(_))) {
+async fn register_item(app: &App, item: Item) -> Result<Registration, Problem> {
+    let Item { started, progress, after, done } = item;
+    let outcome = finish(app, progress, after).await;
+    if matches!(outcome, Ok(Registration::Queued(_)) | Err(Rejected::Fault(_))) {
         done.send_replace(Fate::Open);
     }
     drop(done);
     counted(app, started, outcome)
 }
 
-/// Waits for the earlier statements, then for nothing.
-async fn enqueue(
+async fn finish(
     app: &App,
-    recognised: Result<Recognised, Rejected>,
+    progress: Result<Progress, Rejected>,
     after: Vec<watch::Receiver<Fate>>,
-) -> Result<Prepared, Rejected> {
-    let candidate = match recognised? {
-        Recognised::Known(registered) => return Ok(Prepared::Known(registered)),
-        Recognised::New(candidate) => candidate,
-    };
+) -> Result<Registration, Rejected> {
+    let progress = progress?;
     let waiting = after.len();
     for mut earlier in after {
-        // It ends when the other side is dropped.
+        // Ends when the sender is dropped.
         while earlier.changed().await.is_ok() {}
         if *earlier.borrow() == Fate::Open {
             return Err(Fault::Busy { waiting }.into());
         }
     }
-    app.service.enqueue(*candidate)
+    app.service.finish_within(progress, app.options.deadline).await
 }
 
-fn encode(out: &mut Vec<u8>, answer: Result<Answer, Problem>, request_id: &str) {
+fn encode(out: &mut Vec<u8>, outcome: Result<Registration, Problem>, request_id: &str) {
     cbor::array(out, 2);
-    match answer {
-        Ok(Answer::Registered(done)) => {
+    match outcome {
+        Ok(Registration::Complete(done)) => {
             cbor::int(out, StatusCode::CREATED.as_u16());
             cbor::bytes(out, &done.receipt);
         }
-        Ok(Answer::Pending(_)) => {
+        Ok(Registration::Queued(_) | Registration::Pending(_)) => {
             cbor::int(out, StatusCode::ACCEPTED.as_u16());
             out.push(0xf6);
         }

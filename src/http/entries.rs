@@ -15,7 +15,7 @@ use super::{App, negotiate};
 use crate::envelope::StatementId;
 use crate::log::LeafIndex;
 use crate::metrics::Outcome;
-use crate::service::{Entry, Prepared, Registered, Rejected, Whereabouts};
+use crate::service::{Entry, EntryStatus, Registration, Rejected};
 use crate::wire::digest::Digest;
 
 const STATEMENT_TYPES: &[&str] = &["application/cose", "application/scitt-statement+cose"];
@@ -50,50 +50,44 @@ pub(super) async fn register(
     let bytes = body::read(head, body, STATEMENT_TYPES, limits, &mut place).await?;
     place.work(1)?;
     let receipt_type = negotiate::receipt_type(&headers);
-    let answer = match answer(&app, bytes).await? {
-        Answer::Pending(id) => (
+    let response = match register_one(&app, bytes).await? {
+        Registration::Queued(id) | Registration::Pending(id) => (
             if version.redirects() { StatusCode::SEE_OTHER } else { StatusCode::ACCEPTED },
             [(LOCATION, location(&id)), (RETRY_AFTER, "1".to_owned())],
         )
             .into_response(),
-        Answer::Registered(done) if version.redirects() => {
+        Registration::Complete(done) if version.redirects() => {
             (StatusCode::SEE_OTHER, [(LOCATION, location(&done.entry.id))]).into_response()
         }
-        Answer::Registered(done) => (
+        Registration::Complete(done) => (
             StatusCode::CREATED,
             [(LOCATION, location(&done.entry.id)), (CONTENT_TYPE, receipt_type.to_owned())],
             done.receipt,
         )
             .into_response(),
     };
-    Ok(answer)
+    Ok(response)
 }
 
-/// How a registration ended within its deadline.
-pub(super) enum Answer {
-    Registered(Box<Registered>),
-    Pending(StatementId),
-}
-
-/// Registers one statement, waits as long as the deadline allows, counts.
-async fn answer(app: &App, bytes: Vec<u8>) -> Result<Answer, Problem> {
+/// Registers one statement within the deadline, and counts it.
+async fn register_one(app: &App, bytes: Vec<u8>) -> Result<Registration, Problem> {
     let started = Instant::now();
-    let outcome = match app.service.prepare(bytes).await {
-        Ok(prepared) => finished(app, prepared).await,
+    let outcome = match app.service.recognise(bytes).await {
+        Ok(progress) => app.service.finish_within(progress, app.options.deadline).await,
         Err(rejected) => Err(rejected),
     };
     counted(app, started, outcome)
 }
 
-/// Counts how a registration ended, and says it in the log.
+/// Counts how a registration ended, and logs it.
 pub(super) fn counted(
     app: &App,
     started: Instant,
-    outcome: Result<Answer, Rejected>,
-) -> Result<Answer, Problem> {
+    outcome: Result<Registration, Rejected>,
+) -> Result<Registration, Problem> {
     let seconds = started.elapsed().as_secs_f64();
     let (counted, code) = match &outcome {
-        Ok(Answer::Registered(done)) if done.known => (Outcome::Known, "ok"),
+        Ok(Registration::Complete(done)) if done.known => (Outcome::Known, "ok"),
         Ok(_) => (Outcome::Registered, "ok"),
         Err(
             rejected @ (Rejected::Invalid(_)
@@ -106,51 +100,17 @@ pub(super) fn counted(
     };
     app.service.metrics().registered(counted, code, seconds);
     match &outcome {
-        Ok(Answer::Registered(done)) => {
+        Ok(Registration::Complete(done)) => {
             tracing::debug!(id = %done.entry.id, index = %done.entry.index, known = done.known, seconds, "registered")
         }
-        Ok(Answer::Pending(id)) => tracing::warn!(%id, seconds, "still pending at the deadline"),
+        Ok(Registration::Queued(id) | Registration::Pending(id)) => {
+            tracing::warn!(%id, seconds, "still pending at the deadline")
+        }
         Err(rejected) => {
             tracing::info!(code, seconds, reason = rejected.to_string(), "not registered")
         }
     }
     outcome.map_err(Problem::from)
-}
-
-/// Waits for the receipt as long as the deadline allows.
-pub(super) async fn finished(app: &App, prepared: Prepared) -> Result<Answer, Rejected> {
-    let ticket = match prepared {
-        Prepared::Known(registered) => return Ok(Answer::Registered(registered)),
-        Prepared::Queued(ticket) => ticket,
-        Prepared::Held(id) => return Ok(Answer::Pending(id)),
-        Prepared::Waiting(waiting) => {
-            let (id, service) = (waiting.id(), app.service.clone());
-            go_on(id, async move { service.wait(*waiting).await });
-            return Ok(Answer::Pending(id));
-        }
-    };
-    let (id, service) = (ticket.id(), app.service.clone());
-    let mut finish = Box::pin(async move { service.finish(ticket).await });
-    match tokio::time::timeout(app.options.deadline, &mut finish).await {
-        Ok(finished) => finished.map(|done| Answer::Registered(Box::new(done))),
-        Err(_) => {
-            go_on(id, finish);
-            Ok(Answer::Pending(id))
-        }
-    }
-}
-
-/// A statement that has still to be decided has somebody to do so, also after
-/// its client was told to come back.
-fn go_on(
-    id: StatementId,
-    registration: impl Future<Output = Result<Registered, Rejected>> + Send + 'static,
-) {
-    tokio::spawn(async move {
-        if let Err(rejected) = registration.await {
-            tracing::warn!(%id, code = rejected.code(), reason = rejected.to_string(), "accepted, then not registered");
-        }
-    });
 }
 
 /// `GET /entries/{id}`
@@ -213,9 +173,9 @@ pub(super) fn locate(app: &App, name: &str) -> Result<Option<Entry>, Problem> {
         ));
     };
     match app.service.find(&StatementId::from_digest(digest))? {
-        Whereabouts::Logged(entry) => Ok(Some(entry)),
-        Whereabouts::Pending => Ok(None),
-        Whereabouts::Unknown => Err(unknown()),
+        EntryStatus::Logged(entry) => Ok(Some(entry)),
+        EntryStatus::Pending => Ok(None),
+        EntryStatus::Unknown => Err(unknown()),
     }
 }
 

@@ -91,7 +91,7 @@ pub(super) async fn metrics(
         return Err(Problem::unauthorized());
     }
     let (service, budget) = (app.service.clone(), app.reads.budget());
-    let counted = tokio::task::spawn_blocking(move || service.count_waiting(budget)).await;
+    let counted = tokio::task::spawn_blocking(move || service.count_open_items(budget)).await;
     if let Ok(Err(fault)) = counted {
         // The other numbers are still true.
         tracing::warn!(code = fault.code(), "open items could not be counted");

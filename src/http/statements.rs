@@ -4,7 +4,7 @@ use axum::extract::{Extension, Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use serde::Serialize;
 
 use super::App;
 use super::check::Client;
@@ -151,12 +151,12 @@ async fn walk<T: Send + 'static>(
 }
 
 /// An answer, written where it was made: large ones take a while.
-fn json(value: &Value) -> Result<Response, Fault> {
-    let text = printable::json(&value.to_string());
+fn json(value: &impl Serialize) -> Result<Response, Fault> {
+    let text = printable::json(&serde_json::to_string(value).unwrap_or_default());
     Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-fn found(value: Option<Value>) -> Result<Option<Response>, Fault> {
+fn found(value: Option<impl Serialize>) -> Result<Option<Response>, Fault> {
     value.as_ref().map(json).transpose()
 }
 

@@ -30,7 +30,7 @@ use crate::resolve::DidWebResolver;
 use crate::store::Store;
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
-use write::held::Held;
+use write::pending::PendingTable;
 
 pub use clock::now;
 pub use error::{Fault, Rejected};
@@ -44,41 +44,53 @@ pub use maintain::replay::{Differs, Found, Replay, ReplayOptions, Replayed, repl
 pub use maintain::restore::{Note, Proof, RestoreOptions, Restored, Resumed, restore, resume};
 pub use maintain::scrub::{Step, keep_scrubbing};
 pub use open::{Options, init, init_guarded, name, open};
-pub use read::catalog::{NOT_PROOF, reindex};
-pub use read::proof::Whereabouts;
+pub use read::proof::EntryStatus;
 pub use read::reader::Reader;
-#[cfg(feature = "cli")]
-pub(crate) use read::telling::summary_json;
+pub use read::search::reindex;
+pub use read::views;
+pub use write::committer::{QueueLimits, Ticket};
 pub use write::control::{Error as ControlError, rotate};
-pub use write::hold::Waiting;
-pub use write::queue::{QueueLimits, Ticket};
+pub use write::pending::Pending;
 pub use write::rate::{Buckets, Pace};
 pub use write::refusals::{Refused, refusals};
-pub use write::register::{Candidate, Entry, Prepared, Recognised, Registered};
+pub use write::register::{Candidate, Entry, Progress, Registered, Registration};
 pub use write::writer::{Error as CommitError, Writer};
 
-/// A running log.
+/// A running log, shared by all request tasks.
 pub struct Service {
+    // Fixed at start.
     identity: Identity,
     options: Options,
-    store: Arc<Store>,
-    shared: Arc<Shared>,
-    queue: write::queue::Queue,
     checkpoint_key: SigningKey,
-    /// Held while publishing: two at once would rename each other's files.
-    publishing: Mutex<()>,
-    /// The tree whose open items were counted last.
-    counted: Mutex<Option<TreeSize>>,
     resolver: Option<DidWebResolver>,
-    issuer_rate: Buckets<write::charge::Payer>,
-    /// Held while an issuer is charged.
+    metrics: Metrics,
+
+    /// Read by everybody, written by the committer's thread alone.
+    store: Arc<Store>,
+    /// Replaced by the committer's thread, read by everybody without locks.
+    shared: Arc<Shared>,
+    /// Owns the thread that owns the writer.
+    committer: write::committer::Committer,
+
+    /// Locked by the task that publishes: two at once would rename each
+    /// other's files.
+    publishing: Mutex<()>,
+    /// The tree whose open items were counted last. Locked by the task that
+    /// counts; others skip counting meanwhile.
+    counted: Mutex<Option<TreeSize>>,
+    /// Has a lock of its own.
+    issuer_rate: Buckets<write::issuer_rate::RateKey>,
+    /// Locked from charging an issuer until the statement is queued.
     charging: Mutex<()>,
+    /// Has a lock of its own.
+    refusals: write::refusals::Refusals,
+
+    /// Set and cleared by the publishing task: the disk is nearly full.
     read_only: AtomicBool,
+    /// Set and cleared by reload.
     reload_failed: AtomicBool,
     /// Set once, by the scrub.
     damaged: AtomicBool,
-    refusals: write::refusals::Refusals,
-    metrics: Metrics,
 }
 
 /// What a log calls itself.
@@ -99,13 +111,15 @@ impl Identity {
     }
 }
 
-/// What the writer publishes to everybody else.
+/// What the writer publishes. Each field is replaced as a whole, after the
+/// commit it belongs to is durable; readers take no lock.
 struct Shared {
     signer: ArcSwap<SigningKey>,
     snapshot: ArcSwap<Snapshot>,
     rules: ArcSwap<Rules>,
     keys: ArcSwap<Vec<PublicKey>>,
-    held: Arc<Held>,
+    /// Not the writer's: request tasks wait in it, the committer wakes them.
+    pending: Arc<PendingTable>,
 }
 
 /// The last signed head, and the right edge of its tree.

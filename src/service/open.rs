@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 
+use super::write::committer::{Committer, QueueLimits};
 use super::write::control::{self, read_files};
-use super::write::queue::{Queue, QueueLimits};
-use super::write::recent::Recent;
+use super::write::recent_commits::RecentCommits;
 use super::write::refusals::Refusals;
 use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
 use crate::checkpoint::{SignedCheckpoint, VerifierKey};
@@ -132,13 +132,13 @@ pub fn init_guarded(
         }),
         keys: ArcSwap::from_pointee(vec![key.public().clone()]),
         signer: ArcSwap::from_pointee(key),
-        held: Arc::default(),
+        pending: Arc::default(),
     });
     let mut writer = Writer {
         identity: identity.clone(),
         store,
         shared,
-        recent: Recent::new(head.size()),
+        recent: RecentCommits::new(head.size()),
         head,
         edge: Arc::new(Edge::empty()),
         guard: None,
@@ -202,9 +202,9 @@ impl Writer {
             rules: ArcSwap::from_pointee(rules_in_force(&store)?),
             keys: ArcSwap::from_pointee(keys),
             signer: ArcSwap::from_pointee(key),
-            held: Arc::default(),
+            pending: Arc::default(),
         });
-        let recent = Recent::new(head.size());
+        let recent = RecentCommits::new(head.size());
         Ok(Self {
             identity,
             store: Arc::new(store),
@@ -370,7 +370,7 @@ pub fn open(
         reload_failed: AtomicBool::new(false),
         damaged: AtomicBool::new(false),
         refusals: Refusals::new(path),
-        queue: Queue::start(writer, options.queue, metrics.clone()),
+        committer: Committer::start(writer, options.queue, metrics.clone()),
         options,
         metrics,
     });

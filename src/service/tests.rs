@@ -1,6 +1,6 @@
-//! The inner works: rules that change under waiting statements, faults of
-//! our own, and what a new log holds. The journey as clients see it is in
-//! `tests/it/journey.rs`.
+//! What only the inside can see: rules that change while statements are queued,
+//! faults of the service, the first entries of a log. Registration as clients
+//! see it is in `tests/it/journey.rs`.
 
 mod limits;
 mod twins;
@@ -64,7 +64,7 @@ fn names() {
 
 /// RFC 9943: the policy in force is itself on the log; ours is entry 0.
 #[tokio::test]
-async fn a_new_log_holds_its_own_rules() {
+async fn new_log_contains_its_policy_and_trust() {
     let (outside, service) = log_with(OPEN, options());
     assert_eq!(service.head().size.get(), 2);
     let (index, id) = service.rules().policy_entry();
@@ -103,10 +103,18 @@ pub(crate) async fn hold_writer(service: &Arc<Service>) -> mpsc::Sender<()> {
             let _released = held.recv();
             Ok(())
         };
-        service.queue.with_writer(work).await.unwrap();
+        service.committer.with_writer(work).await.unwrap();
     });
     begun.await.unwrap();
     release
+}
+
+/// Takes a new statement as far as the queue.
+async fn queued(service: &Service, bytes: Vec<u8>) -> Result<Ticket, Rejected> {
+    match service.decided(service.recognise(bytes).await?)? {
+        Progress::Queued(ticket) => Ok(ticket),
+        _ => panic!("not queued"),
+    }
 }
 
 /// Prepares `bytes` under the rules in force, but puts it in the queue behind
@@ -120,22 +128,20 @@ async fn overtaken_by(policy: &str, bytes: Vec<u8>) -> Result<Registered, Reject
         async move { service.reload().await }
     });
     tokio::task::yield_now().await;
-    let Prepared::Queued(ticket) = service.prepare(bytes).await.unwrap() else {
-        panic!("it is new")
-    };
+    let ticket = queued(&service, bytes).await.unwrap();
     let id = ticket.id();
-    assert!(matches!(service.find(&id), Ok(Whereabouts::Pending)));
+    assert!(matches!(service.find(&id), Ok(EntryStatus::Pending)));
     drop(release);
-    let outcome = service.finish(ticket).await;
+    let outcome = service.finish(Progress::Queued(ticket)).await;
     assert_eq!(reload.await.unwrap().unwrap(), ["policy"]);
-    let logged = matches!(service.find(&id), Ok(Whereabouts::Logged(_)));
+    let logged = matches!(service.find(&id), Ok(EntryStatus::Logged(_)));
     assert_eq!(logged, outcome.is_ok(), "logged exactly when it got a receipt");
     assert_eq!(service.head().size.get(), 3 + u64::from(logged));
     outcome
 }
 
 #[tokio::test]
-async fn rules_that_change_while_a_statement_waits_decide_anew() {
+async fn changed_rules_decide_queued_statements_again() {
     let rule = |rule: &str| format!("name = \"new\"\n[[allow]]\n{rule}\n");
     let cases = [
         ("binding = \"self-certified\"", "ok"),
@@ -152,12 +158,10 @@ async fn rules_that_change_while_a_statement_waits_decide_anew() {
 
 /// A statement ahead of the change in the queue is decided by the old rules.
 #[tokio::test]
-async fn rules_do_not_reach_back() {
+async fn queued_before_a_rule_change_is_decided_by_the_old_rules() {
     let (outside, service) = log_with(OPEN, options());
     let release = hold_writer(&service).await;
-    let Prepared::Queued(ticket) = service.prepare(statement(b"first")).await.unwrap() else {
-        panic!("it is new")
-    };
+    let ticket = queued(&service, statement(b"first")).await.unwrap();
     std::fs::write(data(&outside).join("policy.toml"), "name = \"nobody\"\n").unwrap();
     let reload = tokio::spawn({
         let service = service.clone();
@@ -165,48 +169,44 @@ async fn rules_do_not_reach_back() {
     });
     tokio::task::yield_now().await;
     drop(release);
-    assert_eq!(service.finish(ticket).await.unwrap().entry.index.get(), 2);
+    assert_eq!(service.finish(Progress::Queued(ticket)).await.unwrap().entry.index.get(), 2);
     assert_eq!(reload.await.unwrap().unwrap(), ["policy"]);
     assert_eq!(service.rules().policy_entry().0.get(), 3);
     assert_eq!(code(service.register(statement(b"second")).await), "policy-refused");
 }
 
 #[tokio::test]
-async fn a_full_queue_says_so_and_recovers() {
+async fn full_queue_is_busy_then_recovers() {
     let limits = QueueLimits { statements: 2, bytes: 100_000, batch: 8 };
     let (_outside, service) = log_with(OPEN, Options { queue: limits, ..options() });
     let release = hold_writer(&service).await;
     let mut tickets = Vec::new();
     for n in 0..2 {
-        let Ok(Prepared::Queued(ticket)) = service.prepare(statement(&[n])).await else {
-            panic!("there is room")
-        };
+        let ticket = queued(&service, statement(&[n])).await.unwrap();
         tickets.push(ticket);
     }
-    assert_eq!(code(service.prepare(statement(b"third")).await), "busy");
+    assert_eq!(code(queued(&service, statement(b"third")).await), "busy");
     drop(release);
     for ticket in tickets {
-        assert!(service.finish(ticket).await.is_ok());
+        assert!(service.finish(Progress::Queued(ticket)).await.is_ok());
     }
     assert_eq!(code(service.register(statement(b"third")).await), "ok");
 }
 
 #[tokio::test]
-async fn a_queue_of_bytes_is_full_too() {
+async fn queue_is_also_bounded_in_bytes() {
     let limits = QueueLimits { statements: 100, bytes: 1000, batch: 8 };
     let (_outside, service) = log_with(OPEN, Options { queue: limits, ..options() });
     let release = hold_writer(&service).await;
-    let Ok(Prepared::Queued(ticket)) = service.prepare(statement(&[0; 500])).await else {
-        panic!("there is room")
-    };
-    assert_eq!(code(service.prepare(statement(&[1; 500])).await), "busy");
+    let ticket = queued(&service, statement(&[0; 500])).await.unwrap();
+    assert_eq!(code(queued(&service, statement(&[1; 500])).await), "busy");
     drop(release);
-    assert!(service.finish(ticket).await.is_ok());
+    assert!(service.finish(Progress::Queued(ticket)).await.is_ok());
     assert_eq!(code(service.register(statement(&[1; 500])).await), "ok");
 }
 
 #[tokio::test]
-async fn faults_of_our_own() {
+async fn service_faults_have_codes() {
     let (outside, service) = log_with(OPEN, Options { min_free_bytes: u64::MAX, ..options() });
     assert_eq!(code(service.register(statement(b"a")).await), "ok", "nobody looked yet");
     service.watch_disk().unwrap();
@@ -284,17 +284,15 @@ async fn what_comes_again_or_finds_no_room_costs_nothing() {
     let bytes = statement_by(&key, b"1");
     let mut tickets = Vec::new();
     for _ in 0..3 {
-        let Ok(Prepared::Queued(ticket)) = service.prepare(bytes.clone()).await else {
-            panic!("there is room, and it is paid for")
-        };
+        let ticket = queued(&service, bytes.clone()).await.unwrap();
         tickets.push(ticket);
     }
     for _ in 0..3 {
-        assert_eq!(code(service.prepare(statement_by(&key, b"2")).await), "busy");
+        assert_eq!(code(queued(&service, statement_by(&key, b"2")).await), "busy");
     }
     drop(release);
     for ticket in tickets {
-        assert_eq!(service.finish(ticket).await.unwrap().entry.index.get(), 2);
+        assert_eq!(service.finish(Progress::Queued(ticket)).await.unwrap().entry.index.get(), 2);
     }
     assert_eq!(code(service.register(statement_by(&key, b"2")).await), "ok");
     assert_eq!(code(service.register(statement_by(&key, b"3")).await), "issuer-rate");
@@ -302,24 +300,23 @@ async fn what_comes_again_or_finds_no_room_costs_nothing() {
 
 /// A copy that was recognised before the first was logged, and comes after it.
 #[tokio::test]
-async fn a_copy_that_comes_late_is_not_paid_for() {
+async fn late_copy_is_not_charged() {
     let policy = format!("{OPEN}\n[rate]\nper_minute = 2\n");
     let (_outside, service) = log_with(&policy, options());
     let key = es256();
     let bytes = statement_by(&key, b"1");
-    let Recognised::New(copy) = service.recognise(bytes.clone()).await.unwrap() else {
-        panic!("nobody logged it yet")
-    };
+    let copy = service.recognise(bytes.clone()).await.unwrap();
+    assert!(matches!(copy, Progress::Undecided(_)));
     assert!(!service.register(bytes).await.unwrap().known);
-    let Ok(Prepared::Queued(ticket)) = service.enqueue(*copy) else { panic!("there is room") };
-    assert!(service.finish(ticket).await.unwrap().known);
+    let Ok(Progress::Queued(ticket)) = service.decided(copy) else { panic!("there is room") };
+    assert!(service.finish(Progress::Queued(ticket)).await.unwrap().known);
     assert_eq!(code(service.register(statement_by(&key, b"2")).await), "ok");
     assert_eq!(code(service.register(statement_by(&key, b"3")).await), "issuer-rate");
 }
 
 /// A receipt that does not verify is withheld, and counted.
 #[tokio::test]
-async fn no_receipt_leaves_unverified() {
+async fn unverified_receipt_is_withheld() {
     let (_outside, service) = log_with(OPEN, options());
     let registered = service.register(statement(b"x")).await.unwrap();
     let snapshot = service.snapshot();
@@ -331,7 +328,7 @@ async fn no_receipt_leaves_unverified() {
     }
     let metrics = service.metrics().encode();
     assert!(metrics.contains("self_audit_failures_total 2"), "{metrics}");
-    assert_eq!(CommitError::Gate.code(), "gate");
+    assert_eq!(CommitError::RootMismatch.code(), "gate");
     assert_eq!(Fault::ShuttingDown.code(), "shutting-down");
 }
 

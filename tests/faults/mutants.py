@@ -48,7 +48,7 @@ MUTANTS = [
         "gives a statement a second place",
         [
             ("src/service/write/register.rs", "let index = self.store.find(&authentic.id())?;", "let index = None::<LeafIndex>;"),
-            ("src/service/write/writer.rs", "if may_be_old {", "if may_be_old && false {"),
+            ("src/service/write/writer.rs", "Ok(if is_possible {", "Ok(if is_possible && false {"),
         ],
         "kill",
     ),

@@ -208,7 +208,7 @@ async fn what_waits_is_open_until_its_own_agent_closes_it() {
     let by = Attested::GateExecuted;
     let sent = EffectState::Dispatched { request: None, by };
     log.act(&action("pay-4", "executed", Some(sent))).await;
-    log.service.count_waiting(plenty()).unwrap();
+    log.service.count_open_items(plenty()).unwrap();
     let text = log.service.metrics().encode();
     for line in ["capstan_open_items 1\n", "capstan_unconfirmed_effects 1\n"] {
         assert!(text.contains(line), "{line} in {text}");

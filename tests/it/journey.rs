@@ -9,7 +9,7 @@ use capstan::envelope::{Draft, seal};
 use capstan::key::{Algorithm, PublicKey, SigningKey};
 use capstan::log::{LeafIndex, TreeSize};
 use capstan::metrics::Metrics;
-use capstan::service::{self, ControlError, Options, Rejected, Service, Whereabouts, Writer};
+use capstan::service::{self, ControlError, EntryStatus, Options, Rejected, Service, Writer};
 use capstan::trust::{TrustAnchors, TrustedLog};
 use capstan::verify::{Demand, Evidence, Outcome, Report, verify};
 use capstan::wire::digest::Digest;
@@ -233,7 +233,7 @@ async fn what_is_refused_leaves_no_trace() {
         assert_eq!(rejected.code(), expected, "{what}");
         assert!(!matches!(rejected, Rejected::Fault(_)), "{what}");
         assert_eq!(log.service.head(), head, "{what}");
-        assert!(matches!(log.service.find(&id), Ok(Whereabouts::Unknown)), "{what}");
+        assert!(matches!(log.service.find(&id), Ok(EntryStatus::Unknown)), "{what}");
     }
 }
 
@@ -424,7 +424,8 @@ async fn everything_survives_a_restart() {
     let log = Log::open();
     let statements: Vec<_> = (0..300).map(|n| statement(&n.to_string())).collect();
     for bytes in &statements {
-        let _queued = log.service.prepare(bytes.clone()).await.unwrap();
+        let recognised = log.service.recognise(bytes.clone()).await.unwrap();
+        let _queued = log.service.decided(recognised).unwrap();
     }
     let path = log.path();
     let outside = log.stop();

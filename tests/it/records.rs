@@ -4,6 +4,7 @@
 mod causal;
 mod exchange;
 mod facts;
+mod golden;
 mod hostile;
 mod kinds;
 mod mixed;

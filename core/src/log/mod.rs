@@ -14,6 +14,8 @@ mod tests;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::wire::digest::Digest;
 
 pub use proof::{consistency_roots, inclusion_root};
@@ -25,7 +27,8 @@ pub use tree::{consistency_path, inclusion_path, root_at, root_of};
 pub use tree::{empty_root, leaf_hash, leaf_hash_of_bytes, node_hash};
 
 /// The place of a leaf, counted from 0.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
 pub struct LeafIndex(u64);
 
 impl LeafIndex {
@@ -47,7 +50,8 @@ impl fmt::Display for LeafIndex {
 }
 
 /// How many leaves a tree has: one past its last leaf.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
 pub struct TreeSize(u64);
 
 impl TreeSize {
@@ -78,8 +82,9 @@ impl fmt::Display for TreeSize {
 }
 
 /// Why a path does not prove, or bytes are not a piece of a log.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "log-")]
 pub enum Error {
     /// The bytes of an entry bundle are not 1 to 256 digests with lengths.
     #[error("{length} bytes are not a bundle of 32-byte entries")]
@@ -117,20 +122,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::EntryBundle { .. } => "log-entry-bundle",
-            Self::Frontier { .. } => "log-frontier",
-            Self::IndexOutsideTree { .. } => "log-index-outside-tree",
-            Self::NodeMissing { .. } => "log-node-missing",
-            Self::OlderRootMismatch { .. } => "log-older-root-mismatch",
-            Self::PathEmpty => "log-path-empty",
-            Self::PathTooLong { .. } => "log-path-too-long",
-            Self::PathTooShort { .. } => "log-path-too-short",
-            Self::SizesNotIncreasing { .. } => "log-sizes-not-increasing",
-            Self::TileLength { .. } => "log-tile-length",
-            Self::TilePath => "log-tile-path",
-        }
+        self.into()
     }
 }

@@ -1,13 +1,14 @@
 //! Sessions: chains of events that one issuer logs piece by piece, and whether
 //! a piece continues where the chain in the log ends.
 
+use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
 /// The hash that the first event of a session follows.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// A run of consecutive events of one session.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Span {
     /// The session.
     pub session: String,

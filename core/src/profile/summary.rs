@@ -3,6 +3,8 @@
 
 use strum::IntoStaticStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::exchange::Part;
 use super::session::Span;
 use crate::wire::time::UnixSeconds;
@@ -91,7 +93,7 @@ impl Summary {
 }
 
 /// A reference to an earlier record.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Parent {
     /// The earlier record's content address.
     pub record_id: String,

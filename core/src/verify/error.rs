@@ -4,8 +4,9 @@ use crate::wire::digest::Digest;
 use crate::{envelope, log};
 
 /// What stands between an artefact and its proof.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case")]
 pub enum Error {
     /// The root inside the receipt is not the one its path gives.
     #[error("the root attached to the receipt is not the one its path leads to")]
@@ -18,6 +19,7 @@ pub enum Error {
     DataHash { found: Digest },
     /// The receipt's envelope cannot be verified.
     #[error("{0}")]
+    #[strum(transparent)]
     Envelope(#[source] envelope::Error),
     /// The log's signature is not over the root that statement and path give.
     #[error(
@@ -38,6 +40,7 @@ pub enum Error {
     OlderRoot { found: Digest },
     /// The path does not fit index and size.
     #[error("{0}")]
+    #[strum(transparent)]
     Path(#[source] log::Error),
     /// Several proofs, several roots.
     #[error("the proofs of the receipt lead to different roots")]
@@ -45,20 +48,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::AttachedRoot => "attached-root",
-            Self::CcfPathStart => "ccf-path-start",
-            Self::DataHash { .. } => "data-hash",
-            Self::Envelope(source) => source.code(),
-            Self::HeadSignature => "head-signature",
-            Self::LogUnknown => "log-unknown",
-            Self::NotConsistency => "not-consistency",
-            Self::NotInclusion => "not-inclusion",
-            Self::OlderRoot { .. } => "older-root",
-            Self::Path(source) => source.code(),
-            Self::RootsDiffer => "roots-differ",
-        }
+        self.into()
     }
 }

@@ -12,24 +12,23 @@ use crate::receipt::{CcfConsistency, CcfInclusion, Inclusion, Proofs, Receipt};
 use crate::wire::digest::Digest;
 
 /// Which bytes the log takes for an entry. RFC 9943 leaves it open.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
 pub enum EntryRule {
-    /// The leaf holds SHA-256 of the statement (ours).
+    /// The leaf holds SHA-256 of the statement, as ours do.
+    #[strum(serialize = "RFC 9162, leaf of the digest")]
     Digest,
     /// The leaf holds the statement's bytes.
+    #[strum(serialize = "RFC 9162, leaf of the bytes")]
     Bytes,
     /// A CCF ledger's data hash.
+    #[strum(serialize = "CCF ledger")]
     Ccf,
 }
 
 impl EntryRule {
-    /// The words for it in a report.
+    /// Its description in a report.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Digest => "RFC 9162, leaf of the digest",
-            Self::Bytes => "RFC 9162, leaf of the bytes",
-            Self::Ccf => "CCF ledger",
-        }
+        self.into()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// Seconds since 1970-01-01T00:00:00Z, as CWT `iat` counts them.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct UnixSeconds(u64);
@@ -29,7 +31,25 @@ impl fmt::Display for UnixSeconds {
         let time = i64::try_from(self.0).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
         match time {
             Some(time) => write!(f, "{time}"),
-            None => write!(f, "{} s after 1970", self.0),
+            None => write!(f, "{}{AFTER_1970}", self.0),
         }
+    }
+}
+
+/// How a time is written that RFC 3339 has no text for.
+const AFTER_1970: &str = " s after 1970";
+
+impl Serialize for UnixSeconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for UnixSeconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let beyond = || text.strip_suffix(AFTER_1970)?.parse().ok().map(Self);
+        let time = Self::from_rfc3339(&text).or_else(beyond);
+        time.ok_or_else(|| serde::de::Error::custom("not a time"))
     }
 }

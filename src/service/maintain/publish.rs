@@ -115,7 +115,7 @@ impl Service {
 
     /// Takes nothing more, commits what was taken, publishes it.
     pub fn shut_down(&self) -> Result<(), Fault> {
-        self.queue.drain();
+        self.committer.drain();
         let _absent = std::fs::remove_file(DataDir::backup_path(self.store.dir().path()));
         if self.options.read_only {
             return Ok(());

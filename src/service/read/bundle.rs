@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::reader::Halt;
+use super::reader::ReadError;
 use crate::log::{LeafIndex, TreeSize};
 use crate::profile::exchange::Part;
 use crate::profile::{self, Control, Span, Summary};
@@ -21,9 +21,9 @@ impl Reader<'_> {
     /// without its oldest records, and the reader knows that it was cut.
     pub fn bundle(&mut self, entry: &Entry) -> Result<Vec<u8>, Fault> {
         // The parts that no bundle is without have a budget of their own.
-        let mut own = self.renewed();
-        let stored = own.needed(entry.index, |own| Ok(own.logged(entry.index)?.stored))?;
-        let statement = own.needed(entry.index, |own| own.transparent(entry.index))?;
+        let mut own = self.with_full_budget();
+        let stored = own.required(entry.index, |own| Ok(own.logged(entry.index)?.stored))?;
+        let statement = own.required(entry.index, |own| own.transparent(entry.index))?;
         let policy = own.control_before(Control::Policy, entry.index)?;
         let trust = own.control_before(Control::Trust, entry.index)?;
         let bundle = Bundle {
@@ -38,23 +38,11 @@ impl Reader<'_> {
         Ok(bundle.encode())
     }
 
-    /// What cannot be left out.
-    fn needed<T>(
-        &mut self,
-        index: LeafIndex,
-        get: impl FnOnce(&mut Self) -> Result<T, Halt>,
-    ) -> Result<T, Fault> {
-        get(self).map_err(|halt| match halt {
-            Halt::Fault(fault) => fault,
-            Halt::Spent(_) => Error::StatementMissing { index }.into(),
-        })
-    }
-
     /// The control statement of a kind that was in force at an index.
     fn control_before(&mut self, control: Control, index: LeafIndex) -> Result<Vec<u8>, Fault> {
         let found = self.in_force_at(control, index)?;
         let found = found.ok_or(Error::StatementMissing { index })?;
-        self.needed(found, |own| own.transparent(found))
+        self.required(found, |own| own.transparent(found))
     }
 
     /// Where the control statement stands that was in force at an index.
@@ -86,44 +74,50 @@ impl Reader<'_> {
     fn chain_before(&mut self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
         let mut found = BTreeSet::new();
         match self.follow_chain(entry, &mut found) {
-            Ok(()) | Err(Halt::Spent(_)) => {}
-            Err(Halt::Fault(fault)) => return Err(fault),
+            Ok(()) | Err(ReadError::BudgetSpent(_)) => {}
+            Err(ReadError::Fault(fault)) => return Err(fault),
         }
         // The nearest first, as far as the budget goes.
         let mut chain = Vec::new();
         for index in found.into_iter().rev() {
             match self.transparent(index) {
                 Ok(bytes) => chain.push(bytes),
-                Err(Halt::Spent(_)) => break,
-                Err(Halt::Fault(fault)) => return Err(fault),
+                Err(ReadError::BudgetSpent(_)) => break,
+                Err(ReadError::Fault(fault)) => return Err(fault),
             }
         }
         chain.reverse();
         Ok(chain)
     }
 
-    fn follow_chain(&mut self, entry: &Entry, found: &mut BTreeSet<LeafIndex>) -> Result<(), Halt> {
+    fn follow_chain(
+        &mut self,
+        entry: &Entry,
+        found: &mut BTreeSet<LeafIndex>,
+    ) -> Result<(), ReadError> {
         let own = self.summary_at(entry.index)?;
         let (mut at, mut parent) = (entry.index, own.parent.clone());
         while let Some(before) = parent {
-            let Some(index) = self.first_before(&before.record_id, at)? else { break };
+            let Some(index) = self.first_with(Field::RecordId, &before.record_id, at)? else {
+                break;
+            };
             if found.len() >= CHAIN_MAX {
-                self.cut();
+                self.mark_cut();
                 break;
             }
             found.insert(index);
             (at, parent) = (index, self.summary_at(index)?.parent);
         }
         if own.predecessors.len() > CHAIN_MAX {
-            self.cut();
+            self.mark_cut();
         }
         for id in own.predecessors.iter().take(CHAIN_MAX) {
-            found.extend(self.first_before(id, entry.index)?);
+            found.extend(self.first_with(Field::RecordId, id, entry.index)?);
         }
         if let Some(span) = &own.session {
             // Its issuer's own; and whoever's, which is what the first
             // version of the rules looked at.
-            let issuer = self.told(entry.index)?.issuer;
+            let issuer = self.entry(entry.index)?.issuer;
             found.extend(self.session_before(span, Some(issuer), entry.index)?);
             found.extend(self.session_before(span, None, entry.index)?);
         }
@@ -140,7 +134,7 @@ impl Reader<'_> {
         &mut self,
         index: LeafIndex,
         found: &mut BTreeSet<LeafIndex>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), ReadError> {
         let (issuer, Summary { exchange: Some(part), .. }) = self.read_at(index)? else {
             return Ok(());
         };
@@ -165,22 +159,16 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn summary_at(&mut self, index: LeafIndex) -> Result<Summary, Halt> {
+    fn summary_at(&mut self, index: LeafIndex) -> Result<Summary, ReadError> {
         Ok(self.read_at(index)?.1)
     }
 
     /// Who signed the statement at an index, and what it says.
-    fn read_at(&mut self, index: LeafIndex) -> Result<(String, Summary), Halt> {
+    fn read_at(&mut self, index: LeafIndex) -> Result<(String, Summary), ReadError> {
         let logged = self.logged(index)?;
         let (header, payload) = (logged.statement.header(), logged.statement.payload());
         let summary = profile::read_payload(header, payload.unwrap_or_default()).summary;
         Ok((header.claims.issuer.clone().unwrap_or_default(), summary))
-    }
-
-    /// The first statement with a record id, if it stands before an index.
-    fn first_before(&mut self, id: &str, index: LeafIndex) -> Result<Option<LeafIndex>, Halt> {
-        let bound = TreeSize::new(index.get());
-        Ok(self.having_before((Field::RecordId, id), bound, 1)?.first().copied())
     }
 
     /// The statement that a batch goes on from or repeats; of a batch that
@@ -190,7 +178,7 @@ impl Reader<'_> {
         span: &Span,
         of: Option<String>,
         index: LeafIndex,
-    ) -> Result<Option<LeafIndex>, Halt> {
+    ) -> Result<Option<LeafIndex>, ReadError> {
         let mut fields = vec![(Field::Session, span.session.clone())];
         fields.extend(of.map(|issuer| (Field::Issuer, issuer)));
         let query = Query { fields, limit: SESSION_MAX, ..Query::default() };

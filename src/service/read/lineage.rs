@@ -6,14 +6,15 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::reader::Halt;
+use super::reader::ReadError;
+use super::views::{CauseComparison, EstimatesView, LineageView, NOT_PROOF, OrderView};
 use crate::policy::RECORDS_MAX;
 use crate::profile::pacr::dag::{self, DEPTH_MAX, Found, Limit, Order, Predecessors};
 use crate::profile::pacr::{self, Estimates, PacrRecord, SixTuple};
 use crate::profile::{Record, read_payload};
-use crate::service::{Fault, NOT_PROOF, Reader};
+use crate::service::{Fault, Reader};
 use crate::store::Field;
 use crate::wire::budget::{Budget, Spent};
 
@@ -23,13 +24,13 @@ impl Predecessors for Reader<'_> {
     fn of(&mut self, id: &str) -> Result<Found, Fault> {
         match self.records(id) {
             Ok(records) => Ok(Ok((!records.is_empty()).then(|| causes(&records)))),
-            Err(Halt::Spent(spent)) => Ok(Err(spent)),
-            Err(Halt::Fault(fault)) => Err(fault),
+            Err(ReadError::BudgetSpent(spent)) => Ok(Err(spent)),
+            Err(ReadError::Fault(fault)) => Err(fault),
         }
     }
 
     fn budget(&mut self) -> &mut Budget {
-        self.left()
+        self.budget_mut()
     }
 }
 
@@ -52,8 +53,8 @@ impl Predecessors for Keeping<'_, '_> {
     fn of(&mut self, id: &str) -> Result<Found, Fault> {
         let records = match self.reader.records(id) {
             Ok(records) => records,
-            Err(Halt::Spent(spent)) => return Ok(Err(spent)),
-            Err(Halt::Fault(fault)) => return Err(fault),
+            Err(ReadError::BudgetSpent(spent)) => return Ok(Err(spent)),
+            Err(ReadError::Fault(fault)) => return Err(fault),
         };
         let kept = Kept { causes: causes(&records), estimates: estimates(&records) };
         let found = (!records.is_empty()).then(|| kept.causes.clone());
@@ -62,7 +63,7 @@ impl Predecessors for Keeping<'_, '_> {
     }
 
     fn budget(&mut self) -> &mut Budget {
-        self.reader.left()
+        self.reader.budget_mut()
     }
 }
 
@@ -79,15 +80,15 @@ fn estimates(records: &[PacrRecord]) -> Option<Estimates> {
 }
 
 /// How an effect was measured against its cause, if both were.
-fn compared(effect: Option<Estimates>, cause: Option<Estimates>) -> Option<Value> {
-    Some(effect?.compare(cause?).to_json())
+fn compared(effect: Option<Estimates>, cause: Option<Estimates>) -> Option<EstimatesView> {
+    Some(effect?.compare(cause?).into())
 }
 
 impl Reader<'_> {
     /// Every causal record under a name: one, unless somebody equivocated.
-    fn records(&mut self, id: &str) -> Result<Vec<PacrRecord>, Halt> {
+    fn records(&mut self, id: &str) -> Result<Vec<PacrRecord>, ReadError> {
         let mut records = Vec::new();
-        for index in self.having((Field::RecordId, id), RECORDS_MAX)? {
+        for index in self.indices_with(Field::RecordId, id, RECORDS_MAX)? {
             let logged = self.logged(index)?;
             let payload = logged.statement.payload().unwrap_or_default();
             let read = read_payload(logged.statement.header(), payload);
@@ -99,14 +100,14 @@ impl Reader<'_> {
     /// Whether a causal record with this name is logged: the statement itself
     /// is looked at, as others may have a name of the same form.
     fn is_causal(&self, id: &str) -> Result<bool, Fault> {
-        let found = self.renewed().of(id)?;
+        let found = self.with_full_budget().of(id)?;
         Ok(!matches!(found, Ok(None)))
     }
 
     /// The ancestors of a causal record, and how the Estimates of each effect
     /// lie to those of its causes; none if it is not logged. The comparisons
     /// have a budget of their own.
-    pub fn lineage(&mut self, id: &str) -> Result<Option<Value>, Fault> {
+    pub fn lineage(&mut self, id: &str) -> Result<Option<LineageView>, Fault> {
         if !self.is_causal(id)? {
             return Ok(None);
         }
@@ -115,17 +116,17 @@ impl Reader<'_> {
         let kept = graph.kept;
         let names = std::iter::once(id).chain(found.ids.iter().map(String::as_str));
         let (comparisons, comparisons_limit) = self.comparisons(names, &kept);
-        Ok(Some(json!({
-            "id": id,
-            "ancestors": found.ids,
-            "comparisons": comparisons,
-            "comparisons_limit": comparisons_limit.map(|spent| Limit::from(spent).code()),
-            "missing": found.missing,
-            "limit": found.limit.map(Limit::code),
-            "unexplored": found.unexplored,
-            "tree_size": self.size().get(),
-            "note": NOT_PROOF,
-        })))
+        Ok(Some(LineageView {
+            id: id.to_owned(),
+            ancestors: found.ids,
+            comparisons,
+            comparisons_limit: comparisons_limit.map(|spent| Limit::from(spent).code().into()),
+            missing: found.missing,
+            limit: found.limit.map(|limit| limit.code().into()),
+            unexplored: found.unexplored,
+            tree_size: self.size(),
+            note: NOT_PROOF.into(),
+        }))
     }
 
     /// Every effect with each of its causes that was looked up, as long as the
@@ -134,16 +135,20 @@ impl Reader<'_> {
         &mut self,
         names: impl Iterator<Item = &'n str>,
         kept: &HashMap<String, Kept>,
-    ) -> (Vec<Value>, Option<Spent>) {
-        let mut room = self.renewed();
+    ) -> (Vec<CauseComparison>, Option<Spent>) {
+        let mut room = self.with_full_budget();
         let mut pairs = Vec::new();
         for (name, effect) in names.filter_map(|name| Some((name, kept.get(name)?))) {
             for (cause_name, cause) in effect.causes.iter().filter_map(|c| Some((c, kept.get(c)?)))
             {
-                let estimates = compared(effect.estimates, cause.estimates);
-                let pair = json!({ "effect": name, "cause": cause_name, "estimates": estimates });
-                if let Err(spent) = room.pay_bytes(pair.to_string().len()) {
-                    self.cut();
+                let pair = CauseComparison {
+                    effect: name.to_owned(),
+                    cause: cause_name.clone(),
+                    estimates: compared(effect.estimates, cause.estimates),
+                };
+                let bytes = serde_json::to_string(&pair).map_or(0, |json| json.len());
+                if let Err(spent) = room.charge_bytes(bytes) {
+                    self.mark_cut();
                     return (pairs, Some(spent));
                 }
                 pairs.push(pair);
@@ -154,32 +159,38 @@ impl Reader<'_> {
 
     /// The Estimates of the one record under a name, at a price of their own.
     fn measured(&self, id: &str) -> Result<Option<Estimates>, Fault> {
-        match self.renewed().records(id) {
+        match self.with_full_budget().records(id) {
             Ok(records) => Ok(estimates(&records)),
-            Err(Halt::Spent(_)) => Ok(None),
-            Err(Halt::Fault(fault)) => Err(fault),
+            Err(ReadError::BudgetSpent(_)) => Ok(None),
+            Err(ReadError::Fault(fault)) => Err(fault),
         }
     }
 
     /// How two causal records are ordered, and how the Estimates of the first
     /// lie to those of the second; none if one is not logged.
-    pub fn order(&mut self, id: &str, other: &str) -> Result<Option<Value>, Fault> {
+    pub fn order(&mut self, id: &str, other: &str) -> Result<Option<OrderView>, Fault> {
         if !self.is_causal(id)? || !self.is_causal(other)? {
             return Ok(None);
         }
         let order = dag::order(self, id, other, DEPTH_MAX)?;
-        let limit = if let Order::LimitReached(limit) = &order { Some(limit.code()) } else { None };
-        let missing = if let Order::Unresolved { missing } = &order { Some(missing) } else { None };
-        Ok(Some(json!({
-            "id": id,
-            "other": other,
-            "order": order.name(),
-            "estimates": compared(self.measured(id)?, self.measured(other)?),
-            "limit": limit,
-            "missing": missing,
-            "tree_size": self.size().get(),
-            "note": NOT_PROOF,
-        })))
+        let limit = match &order {
+            Order::LimitReached(limit) => Some(limit.code().into()),
+            _ => None,
+        };
+        let missing = match &order {
+            Order::Unresolved { missing } => Some(missing.clone()),
+            _ => None,
+        };
+        Ok(Some(OrderView {
+            id: id.to_owned(),
+            other: other.to_owned(),
+            order: order.name().into(),
+            estimates: compared(self.measured(id)?, self.measured(other)?),
+            limit,
+            missing,
+            tree_size: self.size(),
+            note: NOT_PROOF.into(),
+        }))
     }
 
     /// A page of the PROV-JSON of a causal record and its ancestors, nearest
@@ -193,20 +204,20 @@ impl Reader<'_> {
         let mut limit = lineage.limit;
         let mut next = None;
         let mut records = Vec::new();
-        let mut page = self.renewed();
+        let mut page = self.with_full_budget();
         let named = std::iter::once(id).chain(lineage.ids.iter().map(String::as_str));
         for (number, name) in named.enumerate().skip(from) {
             match page.described(name) {
                 Ok(described) => records.extend(described),
-                Err(Halt::Spent(spent)) => {
+                Err(ReadError::BudgetSpent(spent)) => {
                     (next, limit) = (Some(number), Some(spent.into()));
                     break;
                 }
-                Err(Halt::Fault(fault)) => return Err(fault),
+                Err(ReadError::Fault(fault)) => return Err(fault),
             }
         }
         if limit.is_some() {
-            self.cut();
+            self.mark_cut();
         }
         let tuples: Vec<_> = records.iter().filter_map(PacrRecord::tuple).collect();
         let mut document = pacr::prov(&tuples);
@@ -217,10 +228,10 @@ impl Reader<'_> {
     }
 
     /// The records under a name, if the page has room for them.
-    fn described(&mut self, name: &str) -> Result<Vec<PacrRecord>, Halt> {
+    fn described(&mut self, name: &str) -> Result<Vec<PacrRecord>, ReadError> {
         let records = self.records(name)?;
         let bytes: usize = records.iter().filter_map(PacrRecord::tuple).map(pacr::prov_bytes).sum();
-        self.pay_bytes(bytes)?;
+        self.charge_bytes(bytes)?;
         Ok(records)
     }
 }

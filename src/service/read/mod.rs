@@ -2,10 +2,11 @@
 //! Nothing here changes the log.
 
 pub(super) mod bundle;
-pub(super) mod catalog;
 pub(super) mod lineage;
 pub(super) mod names;
+pub(super) mod open_items;
 pub(super) mod proof;
 pub(super) mod reader;
-pub(super) mod telling;
-pub(super) mod waiting;
+pub(super) mod search;
+pub(super) mod story;
+pub mod views;

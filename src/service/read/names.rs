@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
-
-use super::catalog::NOT_PROOF;
-use super::reader::{Halt, Reader};
-use super::telling::entry_json;
+use super::reader::{ReadError, Reader};
+use super::views::{EntryView, NOT_PROOF, NameMatches};
 use crate::log::LeafIndex;
 use crate::service::Fault;
 use crate::store::Field;
@@ -55,42 +52,42 @@ impl Readings {
 
 impl Reader<'_> {
     /// The statements that a name can mean, in the order of the log.
-    pub fn names(&mut self, name: &str) -> Result<Value, Fault> {
+    pub fn names(&mut self, name: &str) -> Result<NameMatches, Fault> {
         let mut statements = Vec::new();
         match self.candidates(name, &mut statements) {
-            Ok(()) | Err(Halt::Spent(_)) => {}
-            Err(Halt::Fault(fault)) => return Err(fault),
+            Ok(()) | Err(ReadError::BudgetSpent(_)) => {}
+            Err(ReadError::Fault(fault)) => return Err(fault),
         }
-        Ok(json!({
-            "name": name,
-            "statements": statements,
-            "is_cut": self.is_cut(),
-            "tree_size": self.size().get(),
-            "note": NOT_PROOF,
-        }))
+        Ok(NameMatches {
+            name: name.to_owned(),
+            statements,
+            is_cut: self.is_cut(),
+            tree_size: self.size(),
+            note: NOT_PROOF.into(),
+        })
     }
 
-    fn candidates(&mut self, name: &str, statements: &mut Vec<Value>) -> Result<(), Halt> {
+    fn candidates(&mut self, name: &str, statements: &mut Vec<EntryView>) -> Result<(), ReadError> {
         let mut found: BTreeSet<LeafIndex> = BTreeSet::new();
         let readings = Readings::of(name);
         found.extend(readings.index.map(LeafIndex::new));
         if let Some(prefix) = &readings.prefix {
-            let ids = self.ids_from(prefix, CANDIDATES_MAX + 1)?;
+            let ids = self.ids_with_prefix(prefix, CANDIDATES_MAX + 1)?;
             let ids = ids.into_iter().filter(|(id, _)| id.to_string().ends_with(&readings.suffix));
             found.extend(ids.map(|(_, index)| index));
         }
         let fields =
             [Field::RecordId, Field::ActionId, Field::DecisionId, Field::Session, Field::Subject];
         for field in fields.into_iter().filter(|_| readings.is_value) {
-            found.extend(self.having((field, name), CANDIDATES_MAX + 1)?);
+            found.extend(self.indices_with(field, name, CANDIDATES_MAX + 1)?);
         }
         let size = self.size();
         found.retain(|index| size.contains(*index));
         if found.len() > CANDIDATES_MAX {
-            self.cut();
+            self.mark_cut();
         }
         for index in found.into_iter().take(CANDIDATES_MAX) {
-            statements.push(entry_json(&self.told(index)?));
+            statements.push(EntryView::from(&self.entry(index)?));
         }
         Ok(())
     }

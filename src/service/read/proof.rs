@@ -11,29 +11,29 @@ use crate::store::{self, Stored};
 use crate::wire::digest::Digest;
 use std::sync::Arc;
 
-/// Where a statement is.
-pub enum Whereabouts {
-    /// In the log.
+/// What is known of a statement id.
+pub enum EntryStatus {
+    /// It is in the log.
     Logged(Entry),
-    /// In the queue.
+    /// It was accepted and is not committed yet.
     Pending,
-    /// Nowhere we know of.
+    /// It is neither.
     Unknown,
 }
 
 impl Service {
-    /// Where the statement with this name is.
-    pub fn find(&self, id: &StatementId) -> Result<Whereabouts, Fault> {
+    /// The status of the statement with this id.
+    pub fn find(&self, id: &StatementId) -> Result<EntryStatus, Fault> {
         // Asked before the store: a statement leaves the queue only after it
         // has reached the store.
-        let pending = self.queue.holds(id) || self.shared.held.holds(id);
+        let pending = self.committer.contains(id) || self.shared.pending.contains(id);
         Ok(match self.store.find(id)? {
             Some(index) if self.head().size.contains(index) => {
-                Whereabouts::Logged(Entry { id: *id, index })
+                EntryStatus::Logged(Entry { id: *id, index })
             }
-            Some(_) => Whereabouts::Pending,
-            None if pending => Whereabouts::Pending,
-            None => Whereabouts::Unknown,
+            Some(_) => EntryStatus::Pending,
+            None if pending => EntryStatus::Pending,
+            None => EntryStatus::Unknown,
         })
     }
 

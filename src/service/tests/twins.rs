@@ -4,7 +4,8 @@ use super::*;
 use crate::envelope::{Authentic, Door, Resolved, SignedStatement};
 use crate::key::{SigningKey, twin};
 use crate::log::TreeSize;
-use crate::service::write::queue::Answer;
+use crate::service::write::committer::Placement;
+use crate::service::write::writer::NewStatement;
 use crate::store::Terms;
 use crate::trust::TrustAnchors;
 
@@ -52,15 +53,12 @@ async fn twins_that_wait_together_get_one_leaf() {
     let release = hold_writer(&service).await;
     let mut tickets = Vec::new();
     for bytes in [first.clone(), turned(&first), first.clone(), turned(&first)] {
-        let Prepared::Queued(ticket) = service.prepare(bytes).await.unwrap() else {
-            panic!("nothing is logged yet")
-        };
-        tickets.push(ticket);
+        tickets.push(queued(&service, bytes).await.unwrap());
     }
     drop(release);
     let mut outcomes = Vec::new();
     for ticket in tickets {
-        outcomes.push(service.finish(ticket).await);
+        outcomes.push(service.finish(Progress::Queued(ticket)).await);
     }
     let [one, two, three, four] = <[_; 4]>::try_from(outcomes).unwrap();
     let (one, three) = (one.unwrap().entry, three.unwrap().entry);
@@ -88,21 +86,23 @@ async fn writer_sorts_twins_of_one_batch() {
     let work = move |writer: &mut Writer| {
         // As if none had been there when they were decided.
         let size = TreeSize::new(0);
-        let all: Vec<_> = batch.iter().map(|(s, terms)| ((s, terms), size)).collect();
+        let new = |(statement, terms)| NewStatement { statement, terms, size };
+        let all: Vec<_> = batch.iter().map(|(s, terms)| new((s, terms))).collect();
         Ok(writer.append(&all, now())?)
     };
-    let answers = service.queue.with_writer(work).await.unwrap();
-    let told: Vec<_> = answers
+    let placements = service.committer.with_writer(work).await.unwrap();
+    let placements: Vec<_> = placements
         .iter()
-        .map(|answer| match answer {
-            Answer::Placed(placed) => ("placed", placed.index.get()),
-            Answer::Twin(entry) => ("twin", entry.index.get()),
-            Answer::Stale => ("stale", 0),
+        .map(|placement| match placement {
+            Placement::Appended { index, .. } => ("appended", index.get()),
+            Placement::Known(index) => ("known", index.get()),
+            Placement::Twin(entry) => ("twin", entry.index.get()),
+            Placement::Outdated => ("outdated", 0),
         })
         .collect();
     let at = logged.index.get();
     assert_eq!(
-        told,
-        [("twin", at), ("placed", at + 1), ("twin", at + 1), ("placed", at + 2), ("placed", at)]
+        placements,
+        [("twin", at), ("appended", at + 1), ("twin", at + 1), ("appended", at + 2), ("known", at)]
     );
 }

@@ -155,11 +155,11 @@ impl Service {
         let rules = self.rules();
         let mut changed = Vec::new();
         if trust_text != rules.trust_text {
-            self.queue.with_writer(move |w| w.set_trust(trust, &trust_text)).await?;
+            self.committer.with_writer(move |w| w.set_trust(trust, &trust_text)).await?;
             changed.push("trust");
         }
         if policy.text() != rules.policy.text() {
-            self.queue.with_writer(move |w| w.set_policy(policy)).await?;
+            self.committer.with_writer(move |w| w.set_policy(policy)).await?;
             changed.push("policy");
         }
         self.metrics.policy_in_force(&self.rules().policy.digest().to_string());

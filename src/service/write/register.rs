@@ -1,16 +1,18 @@
-//! The journey of a statement, in order. Read this first.
+//! The registration of a statement, step by step. Read this first.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use super::hold::{Waited, Waiting};
-use super::queue::{Answer, Basis, Ticket};
+use super::commit_queue::Announcement;
+use super::committer::{Basis, Placement, Ticket};
+use super::pending::{Pending, PendingSlot};
 use super::refusals::About;
 use crate::envelope::{
     self, Authentic, Binding, Door, Issuer, Resolved, RulesVersion, SignedStatement, StatementId,
 };
 use crate::log::{LeafIndex, TreeSize};
-use crate::policy::{Admitted, Decision};
+use crate::policy::Decision;
 use crate::profile::{self, Read, Record, Size};
 use crate::receipt::Receipt;
 use crate::service::{Fault, Rejected, Rules, Service, Snapshot, now};
@@ -20,7 +22,7 @@ use crate::wire::digest::Digest;
 /// A statement with its place in the log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry {
-    /// The statement's name.
+    /// The statement id.
     pub id: StatementId,
     /// Its leaf.
     pub index: LeafIndex,
@@ -37,62 +39,57 @@ pub struct Registered {
     pub known: bool,
 }
 
-/// How far a statement comes without waiting for the writer.
-pub enum Prepared {
-    /// It was logged before; here is its receipt.
-    Known(Box<Registered>),
-    /// It is in the queue.
+/// How far a registration has come. Each state carries what its next step
+/// needs, so no step can be left out.
+pub enum Progress {
+    /// Authentic, new and read; the policy has not decided.
+    Undecided(Box<Candidate>),
+    /// Waits for records it refers to.
+    Pending(Box<Pending>),
+    /// The same statement was sent before and is pending.
+    AlreadyPending(StatementId),
+    /// Admitted by the policy; waits for its commit.
     Queued(Ticket),
-    /// It waits for records it names.
-    Waiting(Box<Waiting>),
-    /// It was sent before and waits for records it names.
-    Held(StatementId),
+    /// In the log, with its receipt.
+    Registered(Box<Registered>),
 }
 
-/// What came of asking the policy.
-pub(in crate::service) enum Decided {
-    Admitted(Admitted, Basis),
-    Waits(Waiting),
-    /// The same statement waits already.
-    Held,
-}
-
-/// How far a statement comes by itself, without a word of the log before it.
-pub enum Recognised {
-    /// It was logged before; here is its receipt.
-    Known(Box<Registered>),
-    /// It is authentic and new.
-    New(Box<Candidate>),
+/// What a client can be told at its deadline.
+pub enum Registration {
+    /// Here is the receipt.
+    Complete(Box<Registered>),
+    /// The commit was not done in time.
+    Queued(StatementId),
+    /// It waits for records it refers to.
+    Pending(StatementId),
 }
 
 /// An authentic statement that was read and not yet decided about.
 pub struct Candidate {
     /// Those it was authenticated under, which must also decide.
-    pub(in crate::service) rules: Arc<Rules>,
-    pub(in crate::service) authentic: Authentic,
-    /// The size of the log before the first look into it: whatever is logged
-    /// from there on may change what was seen, and the writer sees to that.
+    rules: Arc<Rules>,
+    authentic: Authentic,
+    /// The size of the log before the first look into it. Whatever is logged
+    /// from there on may change the decision; the committer checks that.
     size: TreeSize,
-    pub(in crate::service) read: Read,
+    read: Read,
     terms: Terms,
     /// It was admitted before, and its issuer was charged for it then.
-    pub(in crate::service) is_paid: bool,
+    is_charged: bool,
+    /// Tells the committer that a statement may come soon.
+    announcement: Option<Announcement>,
 }
 
 impl Candidate {
-    fn new(rules: Arc<Rules>, authentic: Authentic, size: TreeSize) -> Self {
-        let read = profile::read(&authentic);
-        let terms = Terms::of(authentic.statement().header(), &read);
-        Self { rules, authentic, size, read, terms, is_paid: false }
-    }
-
-    /// Under which terms earlier statements can change the decision about it.
-    pub fn names(&self) -> impl Iterator<Item = Term> + '_ {
+    /// The terms under which earlier statements can change the decision
+    /// about this one.
+    pub fn depends_on(&self) -> impl Iterator<Item = Term> + '_ {
         fact_terms(&self.authentic.issuer().name, &self.read.summary)
     }
 
-    /// By which terms it can change the decision about later ones.
-    pub fn tells(&self) -> impl Iterator<Item = &Term> {
+    /// The terms under which this one can change the decision about later
+    /// statements.
+    pub fn affects(&self) -> impl Iterator<Item = &Term> {
         self.terms.telling()
     }
 }
@@ -100,115 +97,225 @@ impl Candidate {
 impl Service {
     /// Takes a statement all the way to its receipt.
     pub async fn register(&self, bytes: Vec<u8>) -> Result<Registered, Rejected> {
-        match self.prepare(bytes).await? {
-            Prepared::Known(registered) => Ok(*registered),
-            Prepared::Queued(ticket) => self.finish(ticket).await,
-            Prepared::Waiting(waiting) => self.wait(*waiting).await,
-            Prepared::Held(_) => Err(Fault::Busy { waiting: self.shared.held.len() }.into()),
-        }
+        let progress = self.recognise(bytes).await?;
+        self.finish(progress).await
     }
 
-    /// Everything up to the queue: authenticate, recognise, read, decide.
-    pub async fn prepare(&self, bytes: Vec<u8>) -> Result<Prepared, Rejected> {
-        match self.recognise(bytes).await? {
-            Recognised::Known(registered) => Ok(Prepared::Known(registered)),
-            Recognised::New(candidate) => self.enqueue(*candidate),
-        }
-    }
-
-    /// Authenticates a statement, and reads it if it is new.
-    pub async fn recognise(&self, bytes: Vec<u8>) -> Result<Recognised, Rejected> {
+    /// Parses and authenticates a statement, looks whether it is logged, and
+    /// reads it if it is new.
+    pub async fn recognise(&self, bytes: Vec<u8>) -> Result<Progress, Rejected> {
         self.refuse_read_only()?;
         self.refuse_oversize(&bytes)?;
         let statement = SignedStatement::parse(bytes)?;
         let resolved = self.resolve(&statement).await?;
+        let announcement = self.committer.announce();
         let rules = self.shared.rules.load_full();
         let door = self.door(&rules, &resolved);
-        let authentic = match statement.authenticate_or_keep(&door) {
-            Ok(authentic) => authentic,
+        match statement.authenticate_or_keep(&door) {
+            Ok(authentic) => self.compare_with_log(rules, authentic, false, announcement),
             Err(refused) => match self.logged_by_older_rules(&refused.statement, &door)? {
-                Some(entry) => return Ok(Recognised::Known(Box::new(self.again(entry)?))),
+                Some(entry) => Ok(self.known(entry)?),
                 None => {
                     self.refusals.keep_unproven(&refused);
-                    return Err(refused.error.into());
+                    Err(refused.error.into())
                 }
             },
-        };
-        // Only after authentication: nobody collects a receipt with a
-        // signature that does not verify.
-        let size = self.head().size;
-        if let Some(entry) = self.standing(&authentic)? {
-            return Ok(Recognised::Known(Box::new(self.again(entry)?)));
         }
-        self.refuse_twin(&authentic)?;
-        self.refuse_too_often(&rules, &authentic)?;
-        let candidate = Candidate::new(rules, authentic, size);
-        self.refuse_over_limit(candidate.read.record.as_ref())?;
-        Ok(Recognised::New(Box::new(candidate)))
     }
 
-    /// Decides by what the log says now, and puts what is admitted in the
-    /// queue.
-    pub fn enqueue(&self, candidate: Candidate) -> Result<Prepared, Rejected> {
-        let (id, is_paid) = (candidate.authentic.id(), candidate.is_paid);
-        match self.decide(candidate, &mut None)? {
-            Decided::Admitted(admitted, basis) => {
-                Ok(Prepared::Queued(self.take_in(admitted, basis, is_paid)?))
+    /// Takes a registration to its end. A decision that no longer holds when
+    /// its turn to be committed comes, because the rules or the log changed
+    /// meanwhile, is made again.
+    pub async fn finish(&self, mut progress: Progress) -> Result<Registered, Rejected> {
+        loop {
+            progress = match progress {
+                Progress::Undecided(candidate) => self.decide(*candidate, None)?,
+                Progress::Pending(pending) => self.wait_for_records(*pending).await?,
+                Progress::Queued(ticket) => self.wait_for_commit(ticket).await?,
+                Progress::Registered(registered) => return Ok(*registered),
+                Progress::AlreadyPending(_) => {
+                    return Err(Fault::Busy { waiting: self.shared.pending.len() }.into());
+                }
             }
-            Decided::Waits(waiting) => Ok(Prepared::Waiting(Box::new(waiting))),
-            Decided::Held => Ok(Prepared::Held(id)),
         }
+    }
+
+    /// Takes a registration as far as it comes before the deadline. What is
+    /// not complete by then continues in the background.
+    pub async fn finish_within(
+        self: &Arc<Self>,
+        progress: Progress,
+        deadline: Duration,
+    ) -> Result<Registration, Rejected> {
+        let progress = self.decided(progress)?;
+        let id = match &progress {
+            Progress::AlreadyPending(id) => return Ok(Registration::Pending(*id)),
+            Progress::Pending(pending) => pending.id(),
+            Progress::Queued(ticket) => ticket.id(),
+            Progress::Undecided(_) | Progress::Registered(_) => {
+                let registered = self.finish(progress).await?;
+                return Ok(Registration::Complete(Box::new(registered)));
+            }
+        };
+        let is_pending = matches!(progress, Progress::Pending(_));
+        let service = self.clone();
+        let mut registration = Box::pin(async move { service.finish(progress).await });
+        if !is_pending && let Ok(done) = tokio::time::timeout(deadline, &mut registration).await {
+            return done.map(|registered| Registration::Complete(Box::new(registered)));
+        }
+        tokio::spawn(async move {
+            if let Err(rejected) = registration.await {
+                let reason = rejected.to_string();
+                tracing::warn!(%id, code = rejected.code(), reason, "accepted, then not registered");
+            }
+        });
+        Ok(if is_pending { Registration::Pending(id) } else { Registration::Queued(id) })
+    }
+
+    /// Decides and queues, unless that has been done.
+    pub fn decided(&self, progress: Progress) -> Result<Progress, Rejected> {
+        match progress {
+            Progress::Undecided(candidate) => self.decide(*candidate, None),
+            decided => Ok(decided),
+        }
+    }
+
+    /// Looks for an authentic statement in the log; what is not there is read.
+    /// Only after authentication, so that nobody collects a receipt with a
+    /// signature that does not verify.
+    fn compare_with_log(
+        &self,
+        rules: Arc<Rules>,
+        authentic: Authentic,
+        is_charged: bool,
+        announcement: Announcement,
+    ) -> Result<Progress, Rejected> {
+        let size = self.head().size;
+        if let Some(entry) = self.logged(&authentic)? {
+            self.refund(authentic.issuer(), is_charged);
+            return Ok(self.known(entry)?);
+        }
+        // A twin that is still in the queue is found by the writer.
+        if let Some(id) = authentic.twin()
+            && let Some(index) = self.store.find(&id).map_err(Fault::from)?
+        {
+            self.refund(authentic.issuer(), is_charged);
+            return Err(Rejected::Twin { entry: Entry { id, index } });
+        }
+        if !is_charged {
+            self.refuse_too_often(&rules, &authentic)?;
+        }
+        let read = profile::read(&authentic);
+        self.refuse_over_limit(read.record.as_ref())?;
+        let terms = Terms::of(authentic.statement().header(), &read);
+        let announcement = Some(announcement);
+        let candidate = Candidate { rules, authentic, size, read, terms, is_charged, announcement };
+        Ok(Progress::Undecided(Box::new(candidate)))
+    }
+
+    /// Looks up what the statement refers to, lets the policy decide, and
+    /// queues what it admits. A statement that is pending keeps its slot until
+    /// it is in the queue: a client that asks for it must always find it.
+    fn decide(
+        &self,
+        mut candidate: Candidate,
+        slot: Option<PendingSlot>,
+    ) -> Result<Progress, Rejected> {
+        let Candidate { rules, authentic, read, .. } = &candidate;
+        let (id, issuer) = (authentic.id(), &authentic.issuer().name);
+        let facts = self.store.facts(issuer, &read.summary, &id, authentic.rules());
+        let facts = facts.map_err(Fault::from)?;
+        let mut slot = slot;
+        if let Some(limits) = rules.policy.may_wait(authentic, read, &facts) {
+            let is_new = slot.is_none();
+            let pending = slot.take().or_else(|| self.shared.pending.acquire(id, limits));
+            self.metrics.held(self.shared.pending.len());
+            match pending {
+                Some(slot) if slot.until > tokio::time::Instant::now() => {
+                    candidate.announcement = None;
+                    return Ok(Progress::Pending(Box::new(Pending { candidate, slot })));
+                }
+                None if is_new && self.shared.pending.contains(&id) => {
+                    return Ok(Progress::AlreadyPending(id));
+                }
+                // There is no room, or it has waited long enough: the policy
+                // decides without what is missing.
+                expired => slot = expired,
+            }
+        }
+        let Candidate { rules, authentic, size, read, terms, is_charged, announcement } = candidate;
+        let terms = match (&read.summary.session, facts.session) {
+            (Some(span), Some(continuity)) => match continuity.head_after(span) {
+                Some(head) => {
+                    terms.ending(Term::session(&authentic.issuer().name, &span.session), &head)
+                }
+                None => terms,
+            },
+            _ => terms,
+        };
+        let about = About::of(&authentic);
+        let decision = match rules.policy.refuses_clock(&read, now()) {
+            Some(refusal) => Decision::Refuse(refusal),
+            None => rules.policy.decide(authentic, &read, &facts),
+        };
+        let admitted = match decision {
+            Decision::Admit(admitted) => *admitted,
+            Decision::Refuse(refusal) => {
+                self.refusals.keep(&about, &refusal);
+                return Err(Rejected::Refused(Box::new(refusal)));
+            }
+        };
+        let basis = Basis { epoch: rules.epoch, size, facts, summary: read.summary, terms };
+        let ticket = self.charge_and_queue(admitted, basis, is_charged)?;
+        drop((slot, announcement));
+        Ok(Progress::Queued(ticket))
+    }
+
+    /// Decides again, then waits until something that matters is logged, or
+    /// for as long as the policy allows.
+    async fn wait_for_records(&self, pending: Pending) -> Result<Progress, Rejected> {
+        let logged = self.shared.pending.subscribe(pending.candidate.depends_on());
+        let decided = self.decide(pending.candidate, Some(pending.slot));
+        self.metrics.held(self.shared.pending.len());
+        if let Ok(Progress::Pending(pending)) = &decided {
+            let _timed_out = tokio::time::timeout_at(pending.slot.until, logged.notified()).await;
+        }
+        decided
     }
 
     /// Waits for the commit that covers the statement; then its receipt.
-    pub async fn finish(&self, ticket: Ticket) -> Result<Registered, Rejected> {
-        let mut ticket = ticket;
-        loop {
-            let is_paid = ticket.is_paid;
-            let placed = match ticket.placed().await? {
-                Answer::Placed(placed) => Some(placed),
-                Answer::Twin(entry) => {
-                    self.give_back(is_paid.then(|| ticket.issuer()));
-                    return Err(Rejected::Twin { entry });
-                }
-                Answer::Stale => None,
-            };
-            // The rules, or what the log says, changed while it waited: it is
-            // decided anew.
-            let Some(placed) = placed else {
+    async fn wait_for_commit(&self, ticket: Ticket) -> Result<Progress, Rejected> {
+        let Ticket { admitted, is_charged, placement } = ticket;
+        let statement = admitted.statement();
+        let id = statement.id();
+        match placement.await.map_err(|_| Fault::ShuttingDown)? {
+            Placement::Appended { index, path, snapshot } => {
+                let entry = Entry { id, index };
+                let receipt = self.release(&snapshot, &entry, &path, statement.canonical())?;
+                let registered = Registered { entry, receipt, known: false };
+                Ok(Progress::Registered(Box::new(registered)))
+            }
+            Placement::Known(index) => {
+                self.refund(statement.issuer(), is_charged);
+                Ok(self.known(Entry { id, index })?)
+            }
+            Placement::Twin(entry) => {
+                self.refund(statement.issuer(), is_charged);
+                Err(Rejected::Twin { entry })
+            }
+            Placement::Outdated => {
+                let announcement = self.committer.announce();
                 let rules = self.shared.rules.load_full();
-                let again = ticket.into_statement().ok_or(Fault::ShuttingDown)?;
-                let resolved = resolved_before(again.issuer());
-                let statement = again.statement().clone();
-                let authentic = statement.authenticate(&self.door(&rules, &resolved))?;
-                let size = self.head().size;
-                if let Some(entry) = self.standing(&authentic)? {
-                    self.give_back(is_paid.then(|| authentic.issuer()));
-                    return Ok(self.again(entry)?);
-                }
-                if let Err(refused) = self.refuse_twin(&authentic) {
-                    self.give_back(is_paid.then(|| authentic.issuer()));
-                    return Err(refused);
-                }
-                let candidate = Candidate { is_paid, ..Candidate::new(rules, authentic, size) };
-                match self.decide(candidate, &mut None)? {
-                    Decided::Admitted(admitted, basis) => {
-                        ticket = self.take_in(admitted, basis, is_paid)?;
-                        continue;
-                    }
-                    Decided::Waits(waiting) => return Box::pin(self.wait(waiting)).await,
-                    Decided::Held => return Err(Fault::Busy { waiting: 1 }.into()),
-                }
-            };
-            let entry = Entry { id: ticket.id(), index: placed.index };
-            let Some(path) = &placed.path else {
-                self.give_back(is_paid.then(|| ticket.issuer()));
-                return Ok(self.again(entry)?);
-            };
-            let canonical = ticket.canonical();
-            let receipt = self.release(&placed.snapshot, &entry, path, canonical)?;
-            return Ok(Registered { entry, receipt, known: false });
+                let resolved = resolved_before(statement.issuer());
+                let again = statement.statement().clone();
+                let authentic = again.authenticate(&self.door(&rules, &resolved))?;
+                self.compare_with_log(rules, authentic, is_charged, announcement)
+            }
         }
+    }
+
+    fn known(&self, entry: Entry) -> Result<Progress, Fault> {
+        Ok(Progress::Registered(Box::new(self.again(entry)?)))
     }
 
     /// A fresh receipt, at the newest head, for a statement that is logged.
@@ -217,7 +324,7 @@ impl Service {
         Ok(Registered { entry, receipt, known: true })
     }
 
-    /// Lets a receipt out once the verifier has seen it.
+    /// Makes a receipt and verifies it before it leaves.
     pub(in crate::service) fn release(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -242,8 +349,8 @@ impl Service {
         verified
     }
 
-    /// Where a statement stands that today's rules would refuse: what was
-    /// logged once gets its receipt for ever.
+    /// Where a statement is logged that today's rules would refuse. What was
+    /// logged once always gets its receipt.
     fn logged_by_older_rules(
         &self,
         statement: &SignedStatement,
@@ -254,77 +361,21 @@ impl Service {
         }
         let older = Door { rules: RulesVersion::V1, ..*door };
         match statement.clone().authenticate(&older) {
-            Ok(authentic) => self.standing(&authentic),
+            Ok(authentic) => self.logged(&authentic),
             Err(_) => Ok(None),
         }
     }
 
-    /// Refuses a statement that is logged with its other signature. One that
-    /// is not logged yet is found by the writer.
-    fn refuse_twin(&self, authentic: &Authentic) -> Result<(), Rejected> {
-        let Some(id) = authentic.twin() else { return Ok(()) };
-        match self.store.find(&id).map_err(Fault::from)? {
-            Some(index) => Err(Rejected::Twin { entry: Entry { id, index } }),
-            None => Ok(()),
-        }
-    }
-
-    /// Where a statement stands already. An index beyond the signed head is
-    /// on disk and not yet signed: the writer, which is about to sign it,
-    /// answers.
-    fn standing(&self, authentic: &Authentic) -> Result<Option<Entry>, Fault> {
+    /// Where a statement is logged. An index beyond the signed head is on disk
+    /// and not yet signed; the writer, which is about to sign it, answers for
+    /// that one.
+    fn logged(&self, authentic: &Authentic) -> Result<Option<Entry>, Fault> {
         let index = self.store.find(&authentic.id())?;
         let index = index.filter(|index| self.head().size.contains(*index));
         Ok(index.map(|index| Entry { id: authentic.id(), index }))
     }
 
-    /// Asks the log about what the statement names, and lets the policy
-    /// decide.
-    pub(in crate::service) fn decide(
-        &self,
-        candidate: Candidate,
-        waited: &mut Option<Waited>,
-    ) -> Result<Decided, Rejected> {
-        let Candidate { rules, authentic, read, .. } = &candidate;
-        let issuer = &authentic.issuer().name;
-        let facts = self.store.facts(issuer, &read.summary, &authentic.id(), authentic.rules());
-        let facts = facts.map_err(Fault::from)?;
-        let candidate = match rules.policy.may_wait(authentic, read, &facts) {
-            None => candidate,
-            Some(pending) => match self.hold(candidate, pending, waited) {
-                Ok(held) => return Ok(held),
-                Err(candidate) => *candidate,
-            },
-        };
-        let Candidate { rules, authentic, size, read, terms, .. } = candidate;
-        let terms = match (&read.summary.session, facts.session) {
-            (Some(span), Some(how)) => match how.head_after(span) {
-                Some(head) => {
-                    terms.ending(Term::session(&authentic.issuer().name, &span.session), &head)
-                }
-                None => terms,
-            },
-            _ => terms,
-        };
-        let about = About::of(&authentic);
-        if let Some(refusal) = rules.policy.refuses_clock(&read, now()) {
-            self.refusals.keep(&about, &refusal);
-            return Err(Rejected::Refused(Box::new(refusal)));
-        }
-        match rules.policy.decide(authentic, &read, &facts) {
-            Decision::Admit(admitted) => {
-                let epoch = rules.epoch;
-                let basis = Basis { epoch, size, facts, summary: read.summary, terms };
-                Ok(Decided::Admitted(*admitted, basis))
-            }
-            Decision::Refuse(refusal) => {
-                self.refusals.keep(&about, &refusal);
-                Err(Rejected::Refused(Box::new(refusal)))
-            }
-        }
-    }
-
-    /// What a statement that comes now is judged by.
+    /// What a statement that arrives now is authenticated by.
     fn door<'a>(&'a self, rules: &'a Rules, resolved: &'a Resolved) -> Door<'a> {
         let log = Some(self.identity.issuer.as_str());
         Door { rules: rules.version, log, trust: &rules.trust, resolved, now: now() }
@@ -347,8 +398,8 @@ impl Service {
         if size > limit { Err(envelope::Error::TooLarge { size, limit }) } else { Ok(()) }
     }
 
-    /// Refuses a record beyond the operator's limits. Only new statements are
-    /// checked, never what is replayed: the settings are not on the log.
+    /// Refuses a record beyond the operator's limits. These are settings and
+    /// not on the log, so replay does not check them.
     fn refuse_over_limit(&self, record: &dyn Record) -> Result<(), Rejected> {
         for Size { what, setting, count: saw } in record.sizes() {
             let limit = self.options.record_limits.get(setting).copied().unwrap_or(usize::MAX);
@@ -370,8 +421,9 @@ impl Service {
     }
 }
 
-/// What a resolver found for a statement that is judged again. Any other kind
-/// of binding is established anew, or one kind would pass for another.
+/// What the resolver found for a statement that is authenticated again. Every
+/// other kind of binding is established anew: one kind must not pass for
+/// another.
 fn resolved_before(issuer: &Issuer) -> Resolved {
     let keys = (issuer.binding == Binding::DidWeb).then(|| issuer.key.clone());
     Resolved { keys: keys.into_iter().collect() }

@@ -1,31 +1,33 @@
-//! The one writer: a batch becomes one durable commit and one signature.
+//! The one writer: a batch becomes one durable commit and one signed head.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::queue::{Answer, Placed};
-use super::recent::Recent;
+use super::committer::Placement;
+use super::recent_commits::RecentCommits;
 use crate::envelope::{Authentic, StatementId};
 use crate::key::{PublicKey, SigningKey};
 use crate::log::{Edge, LeafIndex, Plan, leaf_hash};
 use crate::profile::{self, Control};
 use crate::receipt::{Receipt, SignedHead};
-use crate::service::{Identity, Rules, Shared, Snapshot};
+use crate::service::{Entry, Identity, Rules, Shared, Snapshot};
 use crate::store::{Commit, Guard, HeadRecord, Lock, NewEntry, Store, Terms};
 use crate::verify::{self, Memo};
+use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 use crate::{key, log, store};
 
-/// Owns the head: nothing else appends.
+/// Owns the head: nothing else appends. While the log is served, the
+/// committer's thread owns the writer, so its fields need no locks.
 pub struct Writer {
     pub(in crate::service) identity: Identity,
     pub(in crate::service) store: Arc<Store>,
     pub(in crate::service) shared: Arc<Shared>,
     pub(in crate::service) head: HeadRecord,
     pub(in crate::service) edge: Arc<Edge>,
-    pub(in crate::service) recent: Recent,
+    pub(in crate::service) recent: RecentCommits,
     /// Written with every batch, when the operator pays for the second sync.
     pub(in crate::service) guard: Option<Guard>,
     /// Nobody else writes under the same guard.
@@ -50,63 +52,57 @@ impl Writer {
         self.shared.signer.load_full()
     }
 
-    /// Appends statements that are not in the log yet, and finds those that
-    /// are, or whose twin is; each comes with the size of the log when neither
-    /// was there. One answer for each, in order.
+    /// Appends the statements that are not in the log yet and finds those that
+    /// are, or whose twin is. One placement for each, in order.
     pub(in crate::service) fn append(
         &mut self,
-        statements: &[(Indexed<'_>, log::TreeSize)],
+        statements: &[NewStatement<'_>],
         now: UnixSeconds,
-    ) -> Result<Vec<Answer>, Error> {
-        let mut fresh: Vec<Indexed<'_>> = Vec::new();
-        let mut places: HashMap<StatementId, Place, RandomState> =
+    ) -> Result<Vec<Placement>, Error> {
+        let mut fresh: Vec<NewStatement<'_>> = Vec::new();
+        let mut placed: HashMap<StatementId, LeafIndex, RandomState> =
             HashMap::with_capacity_and_hasher(statements.len(), RandomState::default());
-        for (indexed @ (statement, _), size) in statements {
-            if places.contains_key(&statement.id()) {
-                continue;
+        let mut plans = Vec::with_capacity(statements.len());
+        for new in statements {
+            let id = new.statement.id();
+            let find = |id: &StatementId| match placed.get(id) {
+                Some(index) => Ok(Some(*index)),
+                None => self.logged(id, new.size),
+            };
+            let plan = if let Some(index) = find(&id)? {
+                PlannedPlacement::Known(index)
+            } else if let Some(twin) = new.statement.twin()
+                && let Some(index) = find(&twin)?
+            {
+                PlannedPlacement::Twin(Entry { id: twin, index })
+            } else {
+                let nth = u64::try_from(fresh.len()).unwrap_or(u64::MAX);
+                let index = LeafIndex::new(self.size().get().saturating_add(nth));
+                fresh.push(*new);
+                placed.insert(id, index);
+                PlannedPlacement::Append(index)
+            };
+            plans.push(plan);
+        }
+        let paths = if fresh.is_empty() { Vec::new() } else { self.commit(&fresh, now, None)? };
+        let (snapshot, mut paths) = (self.shared.snapshot.load_full(), paths.into_iter());
+        let placement = |plan| match plan {
+            PlannedPlacement::Append(index) => {
+                // One path for each appended statement, in their order; without
+                // its path a receipt would fail its verification.
+                let path = paths.next().unwrap_or_default();
+                Placement::Appended { index, path, snapshot: snapshot.clone() }
             }
-            let place = match (self.logged(&statement.id(), *size)?, statement.twin()) {
-                (Some(index), _) => Place::Old(index),
-                (None, Some(twin)) if places.contains_key(&twin) => Place::Twin(twin),
-                (None, Some(twin)) if self.logged(&twin, *size)?.is_some() => Place::Twin(twin),
-                (None, _) => {
-                    fresh.push(*indexed);
-                    Place::New(fresh.len() - 1)
-                }
-            };
-            places.insert(statement.id(), place);
-        }
-        let first = self.size().get();
-        let mut paths = if fresh.is_empty() { Vec::new() } else { self.commit(&fresh, now, None)? };
-        let snapshot = self.shared.snapshot.load_full();
-        let mut answers = Vec::with_capacity(statements.len());
-        for ((statement, _), _) in statements {
-            let (index, path) = match places.get(&statement.id()) {
-                Some(Place::New(nth)) => {
-                    // A second copy in one batch gets its path from the tiles.
-                    (place_of(first, *nth), paths.get_mut(*nth).and_then(Option::take))
-                }
-                Some(Place::Old(index)) => (*index, None),
-                Some(Place::Twin(id)) => {
-                    let index = match places.get(id) {
-                        Some(Place::New(nth)) => Some(place_of(first, *nth)),
-                        _ => self.store.find(id)?,
-                    };
-                    let index = index.unwrap_or(LeafIndex::new(u64::MAX));
-                    answers.push(Answer::Twin(crate::service::Entry { id: *id, index }));
-                    continue;
-                }
-                None => (LeafIndex::new(u64::MAX), None),
-            };
-            answers.push(Answer::Placed(Placed { index, path, snapshot: snapshot.clone() }));
-        }
-        Ok(answers)
+            PlannedPlacement::Known(index) => Placement::Known(index),
+            PlannedPlacement::Twin(entry) => Placement::Twin(entry),
+        };
+        Ok(plans.into_iter().map(placement).collect())
     }
 
-    /// Where a statement stands that was not there at this size.
+    /// Where a statement is logged that was not there at this size.
     fn logged(&self, id: &StatementId, size: log::TreeSize) -> Result<Option<LeafIndex>, Error> {
-        let may_hold = self.recent.may_hold(id, size);
-        Ok(if may_hold { self.store.find(id)? } else { None })
+        let is_possible = self.recent.may_contain(id, size);
+        Ok(if is_possible { self.store.find(id)? } else { None })
     }
 
     /// Appends a control statement and lets the change take effect with it.
@@ -118,30 +114,33 @@ impl Writer {
     ) -> Result<(), Error> {
         let read = profile::read(statement);
         let terms = Terms::of(statement.statement().header(), &read);
-        self.commit(&[(statement, &terms)], now, Some(change)).map(drop)
+        let new = NewStatement { statement, terms: &terms, size: self.size() };
+        self.commit(&[new], now, Some(change)).map(drop)
     }
 
-    /// Plan, gate, commit, sign, publish: in this order and no other.
+    /// Plan, check, commit, sign, publish: in this order and no other. The
+    /// inclusion paths of the statements, in their order.
     fn commit(
         &mut self,
-        fresh: &[Indexed<'_>],
+        fresh: &[NewStatement<'_>],
         now: UnixSeconds,
         change: Option<Change>,
-    ) -> Result<Vec<Option<Vec<crate::wire::digest::Digest>>>, Error> {
-        let leaves: Vec<_> = fresh.iter().map(|(s, _)| leaf_hash(s.id().entry())).collect();
+    ) -> Result<Vec<Vec<Digest>>, Error> {
+        let leaves: Vec<_> =
+            fresh.iter().map(|new| leaf_hash(new.statement.id().entry())).collect();
         let plan = Plan::extend(self.head.frontier(), &leaves);
         let mut edge = Edge::clone(&self.edge);
         let tiles: Vec<_> = leaves.iter().flat_map(|leaf| edge.append(*leaf)).collect();
-        self.gate(fresh, &plan)?;
+        self.check_root(fresh, &plan)?;
         let first = LeafIndex::new(self.size().get());
         let head = self.head.next(plan.after, now);
         let entries: Vec<NewEntry<'_>> = fresh
             .iter()
-            .map(|(s, terms)| NewEntry {
-                id: s.id(),
-                canonical: s.canonical(),
-                collateral: s.collateral(),
-                terms,
+            .map(|new| NewEntry {
+                id: new.statement.id(),
+                canonical: new.statement.canonical(),
+                collateral: new.statement.collateral(),
+                terms: new.terms,
             })
             .collect();
         let keys = self.keys_after(change.as_ref());
@@ -154,26 +153,26 @@ impl Writer {
             keys: keys.as_deref(),
         })?;
         let before = self.size();
-        self.recent.hear(before, fresh.iter().map(|(s, terms)| (s.id(), *terms)));
+        self.recent.record(before, fresh.iter().map(|new| (new.statement.id(), new.terms)));
         self.head = head;
         self.edge = Arc::new(edge);
         if let Some(change) = change {
             self.take_effect(change, keys);
         }
-        self.publish(fresh.last().map(|(s, _)| s.canonical()), plan.paths.last())?;
-        Ok(plan.paths.into_iter().map(Some).collect())
+        self.publish(fresh.last().map(|new| new.statement.canonical()), plan.paths.last())?;
+        Ok(plan.paths)
     }
 
-    /// Computes the new root a second time, from the bytes that will be
-    /// stored instead of the ids that came along. A bit that flipped in
-    /// memory ends here, before it is signed.
-    fn gate(&self, fresh: &[Indexed<'_>], plan: &Plan) -> Result<(), Error> {
+    /// Computes the new root a second time, from the bytes that will be stored
+    /// and not from the ids. A bit that flipped in memory is noticed here,
+    /// before it is signed.
+    fn check_root(&self, fresh: &[NewStatement<'_>], plan: &Plan) -> Result<(), Error> {
         let mut frontier = self.head.frontier().clone();
-        for (statement, _) in fresh {
-            let id = StatementId::of_canonical(statement.canonical());
+        for new in fresh {
+            let id = StatementId::of_canonical(new.statement.canonical());
             frontier.append(leaf_hash(id.entry()));
         }
-        if frontier.root() == plan.root { Ok(()) } else { Err(Error::Gate) }
+        if frontier.root() == plan.root { Ok(()) } else { Err(Error::RootMismatch) }
     }
 
     /// The public keys after a succession: the new one first, all others kept.
@@ -198,18 +197,18 @@ impl Writer {
         }
     }
 
-    /// Signs the head once, sees the signature verify through the only
-    /// verifier, and shows it to everybody.
+    /// Signs the head, checks the signature with the verifier, and makes the
+    /// head visible to readers.
     pub(in crate::service) fn publish(
         &self,
         last: Option<&[u8]>,
-        path: Option<&Vec<crate::wire::digest::Digest>>,
+        path: Option<&Vec<Digest>>,
     ) -> Result<(), Error> {
         let key = self.key();
         let signed = SignedHead::sign(self.head.head(), &self.identity.issuer, &key)?;
         let mut memo = Memo::default();
-        // A tree of one leaf has no encodable receipt; it is only ever the
-        // step before the second entry of a new log.
+        // A tree of one leaf has no encodable receipt. It exists only while a
+        // new log is made, before its second entry.
         if let (Some(canonical), Some(path)) = (last, path)
             && !path.is_empty()
         {
@@ -227,27 +226,29 @@ impl Writer {
     }
 }
 
-/// A statement and what it will be found by.
-pub(in crate::service) type Indexed<'a> = (&'a Authentic, &'a Terms);
-
-enum Place {
-    Old(LeafIndex),
-    New(usize),
-    /// Not logged, because this one is, before or in the same batch.
-    Twin(StatementId),
+/// A statement to append.
+#[derive(Clone, Copy)]
+pub(in crate::service) struct NewStatement<'a> {
+    pub(in crate::service) statement: &'a Authentic,
+    /// Its index terms.
+    pub(in crate::service) terms: &'a Terms,
+    /// A size at which neither it nor its twin was in the log.
+    pub(in crate::service) size: log::TreeSize,
 }
 
-/// The leaf of the nth new statement of a commit.
-fn place_of(first: u64, nth: usize) -> LeafIndex {
-    LeafIndex::new(first.saturating_add(u64::try_from(nth).unwrap_or(u64::MAX)))
+/// Where a statement goes, before the commit.
+enum PlannedPlacement {
+    Append(LeafIndex),
+    Known(LeafIndex),
+    Twin(Entry),
 }
 
 /// Why a commit did not happen, or may not be signed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The two computations of the root differ.
-    #[error("the root computed twice came out different: memory cannot be trusted")]
-    Gate,
+    #[error("two computations of the new root differ: the machine's memory may be faulty")]
+    RootMismatch,
     /// The head could not be signed.
     #[error("the head could not be signed")]
     Key(#[from] key::Error),
@@ -263,10 +264,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable word.
+    /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Gate => "gate",
+            Self::RootMismatch => "gate",
             Self::Key(e) => e.code(),
             Self::Receipt(e) => e.code(),
             Self::Store(e) => e.code(),

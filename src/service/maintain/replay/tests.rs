@@ -3,6 +3,7 @@ use crate::envelope::fixture::{Sketch, es256};
 use crate::envelope::{Authentic, Door, Resolved, RulesVersion};
 use crate::key::SigningKey;
 use crate::service::tests::{OPEN, code, data, log_with, options, statement};
+use crate::service::write::writer::NewStatement;
 use crate::service::{Service, Writer};
 use crate::store::Terms;
 use crate::trust::TrustAnchors;
@@ -24,10 +25,11 @@ async fn append(service: &Service, statements: Vec<Authentic>) {
     let terms: Vec<Terms> = statements.iter().map(terms).collect();
     let work = move |writer: &mut Writer| {
         let size = writer.size();
-        let all: Vec<_> = statements.iter().zip(&terms).map(|indexed| (indexed, size)).collect();
+        let new = |(statement, terms)| NewStatement { statement, terms, size };
+        let all: Vec<_> = statements.iter().zip(&terms).map(new).collect();
         Ok(writer.append(&all, crate::service::now()).map(drop)?)
     };
-    service.queue.with_writer(work).await.unwrap();
+    service.committer.with_writer(work).await.unwrap();
 }
 
 /// A log that took both signatures of one statement by the rules of today.
@@ -46,7 +48,7 @@ async fn an_admitted_twin_is_found() {
     let door = Door { rules: RulesVersion::V1, ..door };
     let planted = SignedStatement::parse(turned).unwrap().authenticate(&door).unwrap();
     append(&service, vec![planted]).await;
-    service.queue.drain();
+    service.committer.drain();
     drop(service);
     let replayed = replay(&data(&outside), ReplayOptions::default(), &mut |_, _| {}).unwrap();
     let [one] = replayed.differs.as_slice() else { panic!("{:?}", replayed.differs) };
@@ -72,7 +74,7 @@ async fn a_planted_decision_is_found() {
     let planted = authentic(&statement(b"planted"));
     let id = planted.id();
     append(&service, vec![planted]).await;
-    service.queue.drain();
+    service.committer.drain();
     drop(service);
     let mut heard = 0;
     let all = ReplayOptions { first_only: true, ..ReplayOptions::default() };
@@ -137,7 +139,7 @@ async fn one_bad_decision_among_many_is_found() {
         };
         append(&service, made(&key, issuer, at..end)).await;
     }
-    service.queue.drain();
+    service.committer.drain();
     drop(service);
     let started = std::time::Instant::now();
     let replayed = replay(&data(&outside), ReplayOptions::default(), &mut |_, _| {}).unwrap();
