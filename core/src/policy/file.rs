@@ -3,9 +3,9 @@
 use toml::de::{DeTable, DeValue};
 
 use super::condition::{Claim, Condition, KINDS, Kind, Shape, Want};
+use super::condition::{Pattern, Rule};
 #[cfg(feature = "rego")]
 use super::rego::Program;
-use super::rule::{Pattern, Rule};
 use super::table::{At, words};
 use super::{Clock, Pending, Policy, Rate};
 use crate::profile;

@@ -3,7 +3,7 @@
 
 mod conditions;
 
-use super::rule::Pattern;
+use super::condition::Pattern;
 use super::*;
 use crate::envelope::fixture::{ISSUER, NOW, SUBJECT, Sketch, ed25519, es256};
 use crate::envelope::{Door, Resolved, RulesVersion, SignedStatement};
