@@ -139,7 +139,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     let out = Out::new(cli.json, cli.quiet);
-    store::when_hopeless(move |error| i32::from(out.error(&stop::unusable(error))));
+    store::on_fatal_panic(move |error| i32::from(out.error(&stop::unusable(error))));
     match act(cli.verb, &out) {
         Ok(answer) => answer.exit_code(),
         Err(error) => out.error(&error),

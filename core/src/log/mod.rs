@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::digest::Digest;
 
-pub use proof::{consistency_roots, inclusion_root};
+pub use proof::{PathMemo, consistency_roots, inclusion_root};
 pub use sequencer::{Edge, Plan, TileNodes};
 pub use tile::{TILE_WIDTH, TileId, TilePath};
 pub use tile::{entry_bundle, hash_tile, parse_entry_bundle, parse_hash_tile, tiles_of};

@@ -11,7 +11,7 @@ use crate::cli::settings::{self, Given};
 use crate::cli::{Answer, Stop, files};
 use crate::key::KeyId;
 use crate::service::{self, ControlError};
-use crate::store::{self, DataDir, Store};
+use crate::store::{self, Backend, Store};
 use crate::wire::printable::printable;
 
 /// What a log admits when nobody says otherwise.
@@ -96,7 +96,7 @@ fn remember_guard(settings: &Path, guard: &Path) -> anyhow::Result<()> {
 
 /// The key a log on this machine signs with.
 fn key_of(data: &Path) -> anyhow::Result<KeyId> {
-    let (store, _) = Store::open_as_found(DataDir::open(data)?)?;
+    let (store, _) = Store::open_unchecked(Backend::open(data)?)?;
     let keys = store.keys()?;
     Ok(keys.first().context("the log has no key")?.id())
 }

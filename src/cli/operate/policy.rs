@@ -207,14 +207,8 @@ fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Answer> {
 /// The file is what `serve` and SIGHUP read; the change is logged then.
 fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Answer> {
     let policy = load(&args.policy)?;
-    let running = match store::DataDir::open(&args.data) {
-        Ok(directory) => {
-            drop(directory);
-            false
-        }
-        Err(store::Error::Locked { .. }) => true,
-        Err(e) => return Err(broken_store(e.into(), &args.data)),
-    };
+    let running = store::is_in_use(&args.data);
+    let running = running.map_err(|e| broken_store(e.into(), &args.data))?;
     files::write_file(&args.data.join("policy.toml"), policy.text().as_bytes())?;
     let next = if running {
         "a process has this log open: send it SIGHUP, and look at /health"
