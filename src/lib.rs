@@ -8,6 +8,11 @@ pub use capstan_core::{
     checkpoint, envelope, key, log, policy, profile, receipt, story, trust, verify, wire,
 };
 
+/// A kind of record that the tests add to the others.
+#[cfg(test)]
+#[path = "../core/src/profile/tests/toy.rs"]
+mod toy;
+
 /// Settings: file, variables, flags, and every mistake at once.
 pub mod config;
 

@@ -2,6 +2,7 @@
 //! has one canonical form.
 #![no_main]
 
+use capstan::profile::Record;
 use capstan::profile::capsule::CapsuleRecord;
 use capstan::wire::jcs::{canonical, normalise};
 use capstan::wire::json::Json;

@@ -2,7 +2,7 @@
 //! and `ok` says whether there is an error.
 #![no_main]
 
-use capstan::profile::Severity;
+use capstan::profile::{Record, Severity};
 use capstan::profile::cra::carp::authorises;
 use capstan::profile::cra::{AtlasRecord, CarpRecord};
 use capstan::profile::exchange::Part;

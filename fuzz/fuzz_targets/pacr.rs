@@ -2,6 +2,7 @@
 //! whole means the same in both encodings.
 #![no_main]
 
+use capstan::profile::Record;
 use capstan::profile::pacr::{Encoding, PacrRecord, describe, prov};
 use libfuzzer_sys::fuzz_target;
 

@@ -3,6 +3,7 @@
 //! canonical form under each suite.
 #![no_main]
 
+use capstan::profile::Record;
 use capstan::profile::pca::{
     Check, Constraints, Decision, Demand, Level, Nonces, Observations, PcaCertificateRecord,
     PcaEvidenceRecord, Request, check,

@@ -2,7 +2,7 @@
 //! a session is named only when nothing about its chain is an error.
 #![no_main]
 
-use capstan::profile::Severity;
+use capstan::profile::{Record, Severity};
 use capstan::profile::cra::TraceRecord;
 use capstan::profile::cra::trace::{Form, GENESIS, History, compare};
 use libfuzzer_sys::fuzz_target;

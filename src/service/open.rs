@@ -1,5 +1,6 @@
 //! Making a log, and opening one: the only ways to a `Service`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +13,7 @@ use super::write::recent_commits::RecentCommits;
 use super::write::refusals::Refusals;
 use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
 use crate::checkpoint::{SignedCheckpoint, VerifierKey};
-use crate::config::{Config, Pacr};
+use crate::config::Config;
 use crate::envelope::{RulesVersion, SignedStatement, StatementId};
 use crate::key::{Algorithm, SigningKey};
 use crate::log::{Edge, LeafIndex};
@@ -33,8 +34,8 @@ use crate::wire::time::UnixSeconds;
 pub struct Options {
     /// The largest statement taken.
     pub statement_bytes: usize,
-    /// Limits of a causal record.
-    pub pacr: Pacr,
+    /// Limits of what a record may hold, by the names of their settings.
+    pub record_limits: BTreeMap<&'static str, usize>,
     /// Limits of the queue.
     pub queue: QueueLimits,
     /// The guard, unless it is beside the data directory.
@@ -61,7 +62,10 @@ impl Options {
         });
         Self {
             statement_bytes: config.limits.statement_bytes,
-            pacr: config.pacr.clone(),
+            record_limits: BTreeMap::from([
+                ("pacr.predecessors", config.pacr.predecessors),
+                ("pacr.payload_bytes", config.pacr.payload_bytes),
+            ]),
             queue: QueueLimits {
                 statements: config.queue.statements,
                 bytes: config.queue.bytes,

@@ -26,7 +26,7 @@ use foldhash::fast::RandomState;
 use crate::envelope::{Header, SignedStatement};
 use crate::profile::exchange::{Part, Request};
 use crate::profile::session::{Head, Span};
-use crate::profile::{self, Read, Record};
+use crate::profile::{self, Read};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
@@ -280,14 +280,13 @@ pub struct Terms {
 impl Terms {
     /// Of a statement whose payload was read.
     pub fn of(header: &Header, read: &Read) -> Self {
-        let (claims, Read { record, summary, .. }) = (&header.claims, read);
-        let is_bare = matches!(record, Record::CapsuleId(_));
-        let named = if is_bare { Field::BareId } else { Field::RecordId };
+        let (claims, summary) = (&header.claims, &read.summary);
+        let named = if summary.is_id_only { Field::BareId } else { Field::RecordId };
         let parent = summary.parent.as_ref();
         let values = [
             (Field::Issuer, claims.issuer.as_deref()),
             (Field::Subject, claims.subject.as_deref()),
-            (Field::Profile, Some(record.profile())),
+            (Field::Profile, Some(read.profile())),
             (Field::Operator, summary.operator.as_deref()),
             (Field::Developer, summary.developer.as_deref()),
             (Field::ActionId, summary.action_id.as_deref()),

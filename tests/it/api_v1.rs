@@ -421,15 +421,14 @@ async fn facts_are_the_same_from_the_index_and_from_a_walk() {
         let stored = store.statement(LeafIndex::new(index)).unwrap().unwrap();
         let statement = SignedStatement::parse_any_size(stored.canonical.clone()).unwrap();
         let header = statement.header();
-        let record = read_payload(header, statement.payload().unwrap()).record;
-        let summary = record.summary();
+        let summary = read_payload(header, statement.payload().unwrap()).summary;
         let issuer = header.claims.issuer.as_deref().unwrap();
         let Ok(walked) = Facts::look_up(issuer, &summary, &memory, RulesVersion::CURRENT);
         let id = StatementId::of_canonical(&stored.canonical);
         let asked =
             service::look_up_facts(&store, issuer, &summary, &id, RulesVersion::CURRENT).unwrap();
         assert_eq!(asked, walked, "#{index}");
-        memory.hear(issuer, &record, &summary);
+        memory.add(issuer, &summary);
         told.push(walked);
     }
     let parent = |same, superseded| Facts {

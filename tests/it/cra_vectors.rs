@@ -8,6 +8,7 @@ mod yaml;
 use std::path::Path;
 
 use capstan::profile::Finding;
+use capstan::profile::Record;
 use capstan::profile::cra::trace::{Event, Form, GENESIS, History};
 use capstan::profile::cra::{AtlasRecord, CarpRecord, TraceRecord};
 use capstan::wire::json::Json;

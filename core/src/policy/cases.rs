@@ -1,5 +1,5 @@
-//! Cases beside a policy: small descriptions of statements, and what the
-//! policy must say to each.
+//! Test cases of a policy: small descriptions of statements, and what the
+//! policy must decide about each.
 //!
 //! In: TOML. Each case is laid over `[base]`; a capsule gets its id, its
 //! subject and its claims unless the case says otherwise. Out: for each case
@@ -27,11 +27,11 @@ pub struct Cases {
     #[serde(default)]
     base: Sketch,
     #[serde(rename = "case")]
-    cases: Vec<Case>,
+    cases: Vec<TestCase>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Case {
+struct TestCase {
     /// What it shows.
     name: String,
     /// `admit` or `refuse`.
@@ -49,7 +49,7 @@ enum Expect {
     Refuse,
 }
 
-/// A statement to be. `Case` flattens it, so unknown keys are caught here.
+/// A statement to be. `TestCase` flattens it, so unknown keys are caught here.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Sketch {
     algorithm: Option<String>,
@@ -124,7 +124,7 @@ impl Cases {
     }
 }
 
-impl Case {
+impl TestCase {
     fn run(&self, base: &Sketch, policy: &Policy) -> Outcome {
         let sketch = self.sketch.over(base);
         let statement = match sketch.build() {

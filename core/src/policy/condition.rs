@@ -1,19 +1,19 @@
-//! Every condition a rule can have: one row each.
+//! Rules, and every condition a rule can have: one row each.
 //!
 //! A row says what the policy file may ask for and where the statement
 //! answers. Reading files, deciding and explaining all go by the row.
 
 use std::borrow::Cow;
 
-use super::case::{Case, Seen};
-use super::explain::ConditionTrace;
+use super::explain::{ConditionTrace, RuleTrace};
+use super::input::{Input, Seen};
 #[cfg(feature = "rego")]
 use super::rego::Program;
-use super::rule::Pattern;
 use crate::key::Algorithm;
-use crate::profile::Record;
 use crate::profile::capsule::{APPROVERS, EFFECT_STATUSES};
 use crate::profile::exchange::Conflict;
+
+pub(super) use crate::wire::text::Pattern;
 
 /// How the value of a condition is written and compared.
 pub(super) enum Shape {
@@ -21,6 +21,8 @@ pub(super) enum Shape {
     Patterns,
     /// Words of a closed list, one of which must be it.
     Words(&'static [&'static str]),
+    /// Names of record kinds, one of which must be it.
+    Profiles,
     /// The last word of an ordered list that is still fine.
     AtMost(&'static [&'static str]),
     /// Yes or no.
@@ -42,7 +44,7 @@ pub(super) struct Kind {
     /// The key in a policy file.
     pub(super) key: &'static str,
     pub(super) shape: Shape,
-    saw: for<'a> fn(&'a Case<'_>) -> Seen<'a>,
+    saw: for<'a> fn(&'a Input<'_>) -> Seen<'a>,
 }
 
 macro_rules! table {
@@ -68,19 +70,6 @@ const ALGORITHMS: &[&str] = &[
     "ML-DSA-65",
 ];
 const BINDINGS: &[&str] = &["did:key", "did:web", "pinned", "self-certified", "x5chain"];
-const PROFILES: &[&str] = &[
-    "atlas",
-    "capsule",
-    "capsule-id",
-    "capsule-outcome",
-    "carp",
-    "hash",
-    "opaque",
-    "pacr",
-    "pca-certificate",
-    "pca-evidence",
-    "trace",
-];
 const INTERVENTIONS: &[&str] = &[
     "counterfactual",
     "do-chemical",
@@ -131,14 +120,13 @@ table! {
         Some(c.parent_operator().into())
     };
     "parent_superseded" Shape::Flag, |c| flag(Some(c.facts.parent_superseded == Some(true)));
-    "payload" Shape::Words(&["clear", "empty", "hashed"]), |c| match &c.read.record {
-        Record::Pacr(record) => Some(record.payload_form().name().into()),
-        _ => None,
+    "payload" Shape::Words(&["clear", "empty", "hashed"]), |c| {
+        c.summary().payload_form.map(|form| form.name().into())
     };
     "predecessors" Shape::Words(&["known", "none", "unknown"]), |c| {
         Some(c.predecessors().into())
     };
-    "profile" Shape::Words(PROFILES), |c| Some(c.read.record.profile().into());
+    "profile" Shape::Profiles, |c| Some(c.read.profile().into());
     "record_id" Shape::Words(&["known", "new", "other-chain", "other-content"]), |c| {
         Some(c.record_id().into())
     };
@@ -158,6 +146,40 @@ fn text(value: &Option<String>) -> Seen<'_> {
 
 fn flag(value: Option<bool>) -> Seen<'static> {
     value.map(|yes| if yes { "true".into() } else { "false".into() })
+}
+
+/// A named list of conditions.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    pub(super) name: String,
+    pub(super) conditions: Vec<Condition>,
+}
+
+impl Rule {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it asks for, as `key: wanted` lines.
+    pub fn wanted(&self) -> impl Iterator<Item = String> + '_ {
+        self.conditions.iter().map(|c| format!("{}: {}", c.key(), c.wanted()))
+    }
+
+    /// Whether every condition holds, without explaining.
+    pub(super) fn holds(&self, input: &Input<'_>) -> bool {
+        self.conditions.iter().all(|condition| condition.check(input).held)
+    }
+
+    /// Evaluates every condition, also after one has failed: a refusal names
+    /// them all.
+    pub(super) fn trace(&self, input: &Input<'_>, refuses: bool) -> RuleTrace {
+        RuleTrace {
+            rule: self.name.clone(),
+            refuses,
+            conditions: self.conditions.iter().map(|c| c.trace(input)).collect(),
+        }
+    }
 }
 
 /// One thing that must hold of a statement.
@@ -207,24 +229,24 @@ impl Condition {
         self.kind.key
     }
 
-    pub(super) fn check<'a>(&self, case: &'a Case<'_>) -> Check<'a> {
+    pub(super) fn check<'a>(&self, input: &'a Input<'_>) -> Check<'a> {
         let saw = match &self.want {
-            Want::Claims(claims) => return check_claims(claims, case),
-            Want::NoConflict(words) => return check_conflicts(words, case),
-            Want::NoneOf(codes) => return check_findings(codes, case),
+            Want::Claims(claims) => return check_claims(claims, input),
+            Want::NoConflict(words) => return check_conflicts(words, input),
+            Want::NoneOf(codes) => return check_findings(codes, input),
             #[cfg(feature = "rego")]
             Want::Rego(program) => {
-                let refused = program.run(case).err();
+                let refused = program.run(input).err();
                 return Check { held: refused.is_none(), saw: refused.map(Cow::Owned) };
             }
-            _ => (self.kind.saw)(case),
+            _ => (self.kind.saw)(input),
         };
         let held = saw.as_deref().is_some_and(|saw| self.want.fits(saw));
         Check { held, saw }
     }
 
-    pub(super) fn trace(&self, case: &Case<'_>) -> ConditionTrace {
-        let Check { held, saw } = self.check(case);
+    pub(super) fn trace(&self, input: &Input<'_>) -> ConditionTrace {
+        let Check { held, saw } = self.check(input);
         let saw = saw.map_or_else(|| "none".to_owned(), Cow::into_owned);
         ConditionTrace { condition: self.key(), held, wanted: self.wanted(), saw }
     }
@@ -270,11 +292,11 @@ fn either(patterns: &[Pattern]) -> String {
     patterns.iter().map(|p| p.0.as_str()).collect::<Vec<_>>().join(" or ")
 }
 
-fn check_claims<'a>(claims: &[(String, Claim)], case: &Case<'_>) -> Check<'a> {
+fn check_claims<'a>(claims: &[(String, Claim)], input: &Input<'_>) -> Check<'a> {
     let mut held = true;
     let mut saw = Vec::new();
     for (name, want) in claims {
-        let found = case.claim(name);
+        let found = input.claim(name);
         held &= match want {
             Claim::Present(yes) => found.is_some() == *yes,
             Claim::OneOf(all) => found.as_deref().is_some_and(|found| fits_any(all, found)),
@@ -284,13 +306,13 @@ fn check_claims<'a>(claims: &[(String, Claim)], case: &Case<'_>) -> Check<'a> {
     Check { held, saw: Some(saw.join(" and ").into()) }
 }
 
-fn check_conflicts<'a>(words: &[Pattern], case: &'a Case<'_>) -> Check<'a> {
-    let found = case.facts.conflicts.iter().map(Conflict::name);
+fn check_conflicts<'a>(words: &[Pattern], input: &'a Input<'_>) -> Check<'a> {
+    let found = input.facts.conflicts.iter().map(Conflict::name);
     unwanted(found.filter(|word| fits_any(words, word)).collect())
 }
 
-fn check_findings<'a>(codes: &[Pattern], case: &'a Case<'_>) -> Check<'a> {
-    let found = case.findings().map(|finding| finding.code);
+fn check_findings<'a>(codes: &[Pattern], input: &'a Input<'_>) -> Check<'a> {
+    let found = input.findings().map(|finding| finding.code);
     unwanted(found.filter(|code| fits_any(codes, code)).collect())
 }
 

@@ -3,9 +3,9 @@
 use toml::de::{DeTable, DeValue};
 
 use super::condition::{Claim, Condition, KINDS, Kind, Shape, Want};
+use super::condition::{Pattern, Rule};
 #[cfg(feature = "rego")]
 use super::rego::Program;
-use super::rule::{Pattern, Rule};
 use super::table::{At, words};
 use super::{Clock, Pending, Policy, Rate};
 use crate::profile;
@@ -106,6 +106,7 @@ fn want(table: &At<'_>, kind: &'static Kind) -> Result<Option<Want>, Error> {
     Ok(match &kind.shape {
         Shape::Patterns => table.words(key)?.map(patterns).map(Want::OneOf),
         Shape::Words(known) => table.known(key, known)?.map(patterns).map(Want::OneOf),
+        Shape::Profiles => table.known(key, profile::names())?.map(patterns).map(Want::OneOf),
         Shape::NoWord(known) => table.known(key, known)?.map(patterns).map(Want::NoConflict),
         Shape::NoFinding => findings(table, key)?.map(Want::NoneOf),
         Shape::Flag => table.flag(key)?.map(Want::Flag),

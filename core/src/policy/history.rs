@@ -1,13 +1,12 @@
-//! How the facts about the log before a statement are found, from whatever
-//! remembers it: the store's index, or a reader who walks the log.
+//! Facts about the log before a statement, and how they are looked up: in the
+//! store's index, or in memory by a reader who walks the log.
 
 use std::collections::{HashMap, HashSet};
 
-use super::Facts;
 use crate::envelope::RulesVersion;
+use crate::profile::Summary;
 use crate::profile::exchange::{Conflict, Conflicts, Part, Request, Resolution, Response};
-use crate::profile::session::{Head, continuity};
-use crate::profile::{Record, Summary};
+use crate::profile::session::{Continuity, Head, continuity};
 
 /// Earlier statements under one record id that are looked at, oldest first.
 pub const RECORDS_MAX: usize = 64;
@@ -19,7 +18,7 @@ pub const SUPERSEDES_MAX: usize = 1024;
 pub struct Earlier {
     /// The tenant who answers for it.
     pub operator: Option<String>,
-    /// Who may take its place: the agent it names, or else who signed it.
+    /// The issuer who may supersede it: the agent it names, or else its signer.
     pub authority: String,
     /// The record it refers to.
     pub parent: Option<String>,
@@ -41,7 +40,7 @@ impl Earlier {
 
 /// The log before a statement.
 pub trait History {
-    /// Why it cannot be asked.
+    /// Why a lookup fails.
     type Error;
 
     /// The first `RECORDS_MAX` records with this id, oldest first.
@@ -50,8 +49,8 @@ pub trait History {
     /// Whether there is a record with this id.
     fn knows(&self, record_id: &str) -> Result<bool, Self::Error>;
 
-    /// Where the event chain of a session ends: of one issuer's, or of
-    /// whoever's, as it was once looked up.
+    /// The head of a session: of one issuer, or of any issuer, as version 1 of
+    /// the rules looked it up.
     fn session(&self, of: Option<&str>, session: &str) -> Result<Option<Head>, Self::Error>;
 
     /// Whether this issuer has used a nonce.
@@ -60,8 +59,7 @@ pub trait History {
     /// Whether this issuer has a request of this id in a session.
     fn has_request(&self, issuer: &str, asked: &Request) -> Result<bool, Self::Error>;
 
-    /// The first execute request of this issuer with an id: what speaks
-    /// against it.
+    /// The conflicts of this issuer's first execute request with an id.
     fn execution(&self, issuer: &str, request: &str) -> Result<Option<Conflicts>, Self::Error>;
 
     /// The first resolution of this issuer with an id.
@@ -72,10 +70,37 @@ pub trait History {
     fn is_superseded(&self, record_id: &str, by: (&str, &str)) -> Result<bool, Self::Error>;
 }
 
+/// What the log before a statement says about it. Looked up when the statement
+/// is decided, so that anyone who has that log can look the same up again.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Facts {
+    /// Whether the record it refers to is logged; none if it names none.
+    pub parent_known: Option<bool>,
+    /// Whether that record has the same operator; none if it is not logged.
+    pub parent_same_operator: Option<bool>,
+    /// Whether another record supersedes that record; none if it is not logged.
+    pub parent_superseded: Option<bool>,
+    /// Whether another statement with the same record id is logged.
+    pub record_id_known: bool,
+    /// Whether such a statement stands in another chain.
+    pub record_id_other_chain: bool,
+    /// Whether the id, being only a name, names something else there.
+    pub record_id_other_content: bool,
+    /// Whether every predecessor is logged; none if it names none.
+    pub predecessors_known: Option<bool>,
+    /// How its events follow those its issuer has logged of their session;
+    /// none without a session.
+    pub session: Option<Continuity>,
+    /// Whether what may be used once was used; none if it has no such thing.
+    pub nonce_used: Option<bool>,
+    /// Its conflicts in the exchange it is part of.
+    pub conflicts: Conflicts,
+}
+
 impl Facts {
-    /// Looks everything up. A record that names nothing costs nothing. A
-    /// session is its issuer's own since the second version of the rules;
-    /// before that whoever used its name went on with it.
+    /// Looks everything up. A record that refers to nothing costs nothing.
+    /// Sessions are kept by issuer since the second version of the rules; before
+    /// that any issuer could continue one.
     pub fn look_up<H: History>(
         issuer: &str,
         summary: &Summary,
@@ -119,8 +144,8 @@ impl Facts {
     }
 }
 
-/// What speaks against one part of an exchange. Only what the same issuer has
-/// logged counts: nobody denies another's request, or uses up its id.
+/// The conflicts of one part of an exchange. Only what the same issuer has
+/// logged counts: nobody can deny another's request or use up its id.
 pub fn conflicts<H: History>(
     issuer: &str,
     part: &Part,
@@ -168,10 +193,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Takes the next statement of the log.
-    pub fn hear(&mut self, issuer: &str, record: &Record, summary: &Summary) {
+    /// Adds the next statement of the log.
+    pub fn add(&mut self, issuer: &str, summary: &Summary) {
         if let Some(id) = &summary.record_id
-            && !matches!(record, Record::CapsuleId(_))
+            && !summary.is_id_only
         {
             let records = self.records.entry(id.clone()).or_default();
             if records.len() < RECORDS_MAX {
@@ -190,7 +215,7 @@ impl Memory {
             self.nonces.insert((issuer.to_owned(), nonce.clone()));
         }
         if let Some(part) = &summary.exchange {
-            self.hear_exchange(issuer, part);
+            self.add_exchange(issuer, part);
         }
         if let Some(parent) = summary.superseded() {
             let told = self.superseded.entry(parent.to_owned()).or_default();
@@ -202,7 +227,7 @@ impl Memory {
 }
 
 impl Memory {
-    fn hear_exchange(&mut self, issuer: &str, part: &Part) {
+    fn add_exchange(&mut self, issuer: &str, part: &Part) {
         let own = |id: &str| (issuer.to_owned(), id.to_owned());
         match part {
             Part::Request(asked) => {

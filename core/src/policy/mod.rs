@@ -5,35 +5,32 @@
 //! whether it held. A decision depends on nothing else, so anyone can replay
 //! it from the log.
 
-mod case;
 mod cases;
 mod condition;
 mod explain;
-mod facts;
 mod file;
 mod history;
+mod input;
 #[cfg(feature = "rego")]
 mod rego;
-mod rule;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use crate::envelope::{Authentic, Binding};
 use crate::profile::exchange::Part;
-use crate::profile::{Control, Read, Record};
+use crate::profile::{self, Control, Read};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
 pub use cases::certificate::certify;
 pub use cases::{Cases, Outcome as CaseOutcome};
+pub use condition::Rule;
 pub use explain::{ConditionTrace, Refusal, RuleTrace};
-pub use facts::Facts;
 pub use file::Error;
-pub use history::{Earlier, History, Memory, RECORDS_MAX, SUPERSEDES_MAX, conflicts};
-pub use rule::Rule;
+pub use history::{Earlier, Facts, History, Memory, RECORDS_MAX, SUPERSEDES_MAX, conflicts};
 
-use case::Case;
+use input::Input;
 
 /// A policy that parsed is a policy that can run.
 #[derive(Clone, Debug)]
@@ -163,11 +160,11 @@ impl Policy {
         (&self.refuse, &self.allow)
     }
 
-    /// Decides. A rule that refuses goes first; otherwise a statement is
-    /// admitted when all conditions of one rule hold, and no rule means no.
-    /// Control statements are the log's own.
+    /// Decides. A matching `refuse` rule refuses; otherwise a statement is
+    /// admitted if all conditions of one `allow` rule hold. Control statements
+    /// are reserved for the log itself.
     pub fn decide(&self, statement: Authentic, read: &Read, facts: &Facts) -> Decision {
-        if let Record::Control(control) = &read.record {
+        if let Some(control) = read.get::<Control>() {
             return Decision::Refuse(Refusal::reserved(&self.name, control.content_type()));
         }
         if self.admits(&statement, read, facts) {
@@ -176,26 +173,26 @@ impl Policy {
         Decision::Refuse(Refusal::new(&self.name, self.explain(&statement, read, facts)))
     }
 
-    /// The same question without the proof: for those who only ask.
+    /// The same decision without the proof.
     pub fn admits(&self, statement: &Authentic, read: &Read, facts: &Facts) -> bool {
-        let case = Case::new(statement, read, facts);
-        !matches!(read.record, Record::Control(_))
-            && !self.refuse.iter().any(|rule| rule.holds(&case))
-            && self.allow.iter().any(|rule| rule.holds(&case))
+        let input = Input::new(statement, read, facts);
+        read.get::<Control>().is_none()
+            && !self.refuse.iter().any(|rule| rule.holds(&input))
+            && self.allow.iter().any(|rule| rule.holds(&input))
     }
 
     /// Every rule and condition, whatever comes of it.
     pub fn explain(&self, statement: &Authentic, read: &Read, facts: &Facts) -> Vec<RuleTrace> {
-        let case = Case::new(statement, read, facts);
-        let refuse = self.refuse.iter().map(|rule| rule.trace(&case, true));
-        refuse.chain(self.allow.iter().map(|rule| rule.trace(&case, false))).collect()
+        let input = Input::new(statement, read, facts);
+        let refuse = self.refuse.iter().map(|rule| rule.trace(&input, true));
+        refuse.chain(self.allow.iter().map(|rule| rule.trace(&input, false))).collect()
     }
 
     /// Admits a control statement of the log itself: signed under its own
     /// name with a key it has pinned.
     pub fn own(statement: Authentic, log: &str) -> Option<(Admitted, Control)> {
         let issuer = statement.issuer();
-        let Record::Control(control) = crate::profile::read(&statement).record else { return None };
+        let control = *profile::read(&statement).get::<Control>()?;
         (issuer.name == log && issuer.binding == Binding::Pinned)
             .then_some((Admitted { statement }, control))
     }

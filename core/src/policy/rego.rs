@@ -13,7 +13,7 @@ use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{Engine, LimitError, Value};
 use serde_json::json;
 
-use super::case::Case;
+use super::input::Input;
 use crate::envelope::{Claims, RulesVersion};
 use crate::profile::exchange::Conflict;
 
@@ -63,9 +63,9 @@ impl Program {
     }
 
     /// Runs the module. Anything but a clear yes is a reason to refuse.
-    pub(super) fn run(&self, case: &Case<'_>) -> Result<(), String> {
+    pub(super) fn run(&self, input: &Input<'_>) -> Result<(), String> {
         let mut engine = self.engine.clone();
-        engine.set_input_json(&input(case).to_string()).map_err(|e| e.to_string())?;
+        engine.set_input_json(&document(input).to_string()).map_err(|e| e.to_string())?;
         if self.has_errors {
             let errors = ask(&mut engine, &self.package, "errors")?;
             let none = match &errors {
@@ -97,10 +97,11 @@ fn ask(engine: &mut Engine, package: &str, rule: &str) -> Result<Value, String> 
     })
 }
 
-fn input(case: &Case<'_>) -> serde_json::Value {
-    let header = case.header();
+/// What a module sees as `input`.
+fn document(input: &Input<'_>) -> serde_json::Value {
+    let header = input.header();
     let claims = &header.claims;
-    let cwt = cwt(claims, case.statement.rules());
+    let cwt = cwt(claims, input.statement.rules());
     let content_type = header.content_type.as_ref().map(ToString::to_string);
     let phdr = json!({
         "alg": header.algorithm,
@@ -108,12 +109,12 @@ fn input(case: &Case<'_>) -> serde_json::Value {
         "cty": content_type,
         "cwt": cwt,
     });
-    let mut input = json!({ "phdr": phdr, "capstan": ours(case) });
-    let payload = serde_json::from_slice::<serde_json::Value>(case.statement.payload());
-    if let (Some(input), Ok(payload)) = (input.as_object_mut(), payload) {
-        input.insert("payload".to_owned(), payload);
+    let mut document = json!({ "phdr": phdr, "capstan": ours(input) });
+    let payload = serde_json::from_slice::<serde_json::Value>(input.statement.payload());
+    if let (Some(members), Ok(payload)) = (document.as_object_mut(), payload) {
+        members.insert("payload".to_owned(), payload);
     }
-    input
+    document
 }
 
 /// The claims by name. A claim labelled by text never takes the place of a
@@ -131,22 +132,22 @@ fn cwt(claims: &Claims, rules: RulesVersion) -> serde_json::Value {
 }
 
 /// What only this log knows.
-fn ours(case: &Case<'_>) -> serde_json::Value {
-    let s = case.summary();
+fn ours(input: &Input<'_>) -> serde_json::Value {
+    let s = input.summary();
     let finding = |f: &crate::profile::Finding| json!({ "code": f.code, "severity": f.severity.name(), "at": f.at });
     let mut ours = json!({
-        "binding": case.statement.issuer().binding.name(),
-        "anchor": case.statement.issuer().anchor,
-        "profile": case.read.record.profile(),
-        "findings": case.findings().map(finding).collect::<Vec<_>>(),
+        "binding": input.statement.issuer().binding.name(),
+        "anchor": input.statement.issuer().anchor,
+        "profile": input.read.profile(),
+        "findings": input.findings().map(finding).collect::<Vec<_>>(),
         "facts": {
-            "parent": case.parent(),
-            "parent_operator": case.parent_operator(),
-            "parent_superseded": case.facts.parent_superseded,
-            "record_id": case.record_id(),
-            "predecessors": case.predecessors(),
-            "session": case.session(),
-            "nonce": case.nonce(),
+            "parent": input.parent(),
+            "parent_operator": input.parent_operator(),
+            "parent_superseded": input.facts.parent_superseded,
+            "record_id": input.record_id(),
+            "predecessors": input.predecessors(),
+            "session": input.session(),
+            "nonce": input.nonce(),
         },
         "summary": {
             "record_id": s.record_id,
@@ -173,10 +174,10 @@ fn ours(case: &Case<'_>) -> serde_json::Value {
         },
     });
     // An input that nobody had at the time must not change what came of it.
-    if case.statement.rules() >= RulesVersion::V2
+    if input.statement.rules() >= RulesVersion::V2
         && let Some(facts) = ours.get_mut("facts").and_then(serde_json::Value::as_object_mut)
     {
-        let conflicts: Vec<&str> = case.facts.conflicts.iter().map(Conflict::name).collect();
+        let conflicts: Vec<&str> = input.facts.conflicts.iter().map(Conflict::name).collect();
         facts.insert("conflicts".to_owned(), json!(conflicts));
     }
     ours

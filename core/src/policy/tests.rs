@@ -3,7 +3,7 @@
 
 mod conditions;
 
-use super::rule::Pattern;
+use super::condition::Pattern;
 use super::*;
 use crate::envelope::fixture::{ISSUER, NOW, SUBJECT, Sketch, ed25519, es256};
 use crate::envelope::{Door, Resolved, RulesVersion, SignedStatement};
@@ -291,4 +291,30 @@ fn new_findings_do_not_change_old_decisions() {
         assert!(refusal(&with(condition), &now).is_some(), "{condition}");
     }
     assert_eq!(profile::read(&by(RulesVersion::V2)).summary.ok, Some(true));
+}
+
+/// The kind is known from the table of kinds alone.
+#[test]
+fn conditions_know_every_kind_of_the_table() {
+    use crate::profile::tests::toy;
+    let key = es256();
+    let toy = |text: &[u8]| {
+        own(&Sketch::self_certified(&key).with(3, toy::CONTENT_TYPE).payload(text), &key)
+    };
+    let (calm, loud, empty) = (toy(b"hello"), toy(b"hello!"), toy(b""));
+    for (condition, admitted) in [
+        ("profile = \"toy\"", [true, true, true]),
+        ("profile = [\"pacr\", \"opaque\"]", [false, false, false]),
+        ("without_findings = \"toy-*\"", [true, false, false]),
+        ("findings_at_most = \"warning\"", [true, true, false]),
+        ("ok = true\noperator = \"acme\"", [true, true, false]),
+        ("payload = \"clear\"", [true, true, true]),
+    ] {
+        let found = [&calm, &loud, &empty].map(|one| refusal(&with(condition), one).is_none());
+        assert_eq!(found, admitted, "{condition}");
+    }
+    for kind in profile::KINDS {
+        let parsed = Policy::parse(&with(&format!("profile = {:?}", kind.name)));
+        assert_eq!(parsed.is_ok(), kind.role != profile::Role::Control, "{}", kind.name);
+    }
 }

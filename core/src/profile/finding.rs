@@ -1,9 +1,13 @@
-//! What a reader noticed.
+//! What a reader notices.
 
+use strum::IntoStaticStr;
+
+use super::KINDS;
 use crate::envelope::RulesVersion;
 
-/// How much a finding weighs. A policy decides what follows.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+/// How serious a finding is. What follows from it is for a policy to decide.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Severity {
     /// Worth knowing.
     Info,
@@ -33,11 +37,7 @@ pub struct Finding {
 impl Severity {
     /// Its name in policies, reports and the API.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+        self.into()
     }
 }
 
@@ -50,16 +50,17 @@ impl Finding {
         detail: impl Into<String>,
     ) -> Self {
         #[cfg(test)]
-        super::tests::listed(code);
+        super::tests::is_listed(code);
         let (at, detail) = (at.into(), detail.into());
         Self { code, severity, at, detail, check: None, gating: false }
     }
 
-    /// The first version of the rules at the door by which a policy sees it.
-    /// What nobody looked for when an entry was logged must not convict it.
+    /// The first rules version under which a policy sees it.
     pub fn since(&self) -> RulesVersion {
-        let is_newer = super::CODES_2.iter().any(|codes| codes.contains(&self.code));
-        if is_newer { RulesVersion::V2 } else { RulesVersion::V1 }
+        let mut lists = KINDS.iter().flat_map(|kind| kind.codes);
+        let newer =
+            lists.find(|codes| codes.since > RulesVersion::V1 && codes.list.contains(&self.code));
+        newer.map_or(RulesVersion::V1, |codes| codes.since)
     }
 
     /// A finding of one of the profile's numbered checks; its errors gate.

@@ -1,132 +1,100 @@
 //! Reads what a payload says, under the profile its content type names.
 //!
-//! In: an `Authentic` statement. Out: a `Record` and what we noticed about
-//! it. Nothing here says no; that is `policy`.
+//! In: an `Authentic` statement. Out: a record and findings about it. Nothing
+//! here refuses anything; that is `policy`.
 
 pub mod capsule;
 mod control;
 pub mod cra;
 pub mod exchange;
 mod finding;
+mod kind;
 pub mod pacr;
 pub mod pca;
-mod resumption;
 pub mod session;
-mod succession;
 mod summary;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
-use crate::envelope::{Authentic, ContentType, HashEnvelope, Header};
-use crate::wire::{cbor, json};
-use capsule::{CapsuleIdRecord, CapsuleRecord, OutcomeRecord};
-use cra::{AtlasRecord, CarpRecord, TraceRecord, atlas, carp, trace};
-use pacr::PacrRecord;
-use pca::{PcaCertificateRecord, PcaEvidenceRecord};
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-pub use control::Control;
+use crate::envelope::{Authentic, Header};
+
+pub use control::{Compared, Control, Reason, Resumption, Source, Succession};
 pub use finding::{Finding, Severity};
-pub use resumption::{Compared, Reason, Resumption, Source};
+pub use kind::{Codes, Reading, Record, RecordKind, Role, Size};
 pub use session::Span;
-pub use succession::Succession;
-pub use summary::{Parent, Summary};
+pub use summary::{Parent, PayloadForm, Summary};
 
-/// The codes of findings about headers alone.
-const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"];
+use kind::{boxed, media_type};
 
-/// One list for each module that notices something. A profile adds its own.
-const CODES: &[&[&str]] =
-    &[HEADER_CODES, cbor::CODES, json::CODES, capsule::CODES, pacr::CODES, pca::CODES, cra::CODES];
+/// Every kind of record, by name.
+pub const KINDS: &[&RecordKind] = &[
+    &cra::atlas::KIND,
+    &capsule::KIND,
+    &capsule::ID_KIND,
+    &capsule::OUTCOME_KIND,
+    &cra::carp::KIND,
+    &control::KIND,
+    &HASH,
+    &OPAQUE,
+    &pacr::KIND,
+    &pca::CERTIFICATE_KIND,
+    &pca::EVIDENCE_KIND,
+    #[cfg(test)]
+    &tests::toy::KIND,
+    &cra::trace::KIND,
+];
 
-/// The same for what came with version 2 of the rules at the door: decisions
-/// by version 1 do not see these. So what is noticed anew needs a new code.
-const CODES_2: &[&[&str]] = &[capsule::CODES_2];
+/// The names a policy may use: of every kind it decides about.
+pub fn names() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let decided = KINDS.iter().filter(|kind| kind.role != Role::Control);
+        decided.map(|kind| kind.name).collect()
+    });
+    &NAMES
+}
 
-/// Every code that reading a payload can give: what a policy may name.
+/// Every code that reading a payload can give, once: what a policy may name.
 pub fn codes() -> impl Iterator<Item = &'static str> + Clone {
-    CODES.iter().chain(CODES_2).copied().flatten().copied()
+    static CODES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+        let lists = KINDS.iter().flat_map(|kind| kind.codes);
+        lists.flat_map(|codes| codes.list).copied().collect()
+    });
+    CODES.iter().copied()
 }
 
-/// What a payload is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Record {
-    /// A manifest of an Atlas.
-    Atlas(Box<AtlasRecord>),
-    /// An Agent Action Capsule.
-    Capsule(Box<CapsuleRecord>),
-    /// A bare capsule id.
-    CapsuleId(CapsuleIdRecord),
-    /// A CARP request, resolution or execute response.
-    Carp(Box<CarpRecord>),
-    /// A statement by which a log governs itself: policy, trust, succession,
-    /// resumption.
-    Control(Control),
-    /// A digest of something kept elsewhere (RFC 9995).
-    Hash(HashEnvelope),
-    /// Bytes of a content type we do not interpret.
-    Opaque,
-    /// What became of an action recorded by a Capsule.
-    Outcome(Box<OutcomeRecord>),
-    /// A Physically Annotated Causal Record.
-    Pacr(Box<PacrRecord>),
-    /// A plan certificate (PCA).
-    PcaCertificate(Box<PcaCertificateRecord>),
-    /// PCA evidence; no Agent Action Capsule.
-    PcaEvidence(Box<PcaEvidenceRecord>),
-    /// Events of a TRACE session.
-    Trace(Box<TraceRecord>),
-}
-
-impl Record {
-    /// The profile's name in policies, reports and metrics.
-    pub fn profile(&self) -> &'static str {
-        match self {
-            Self::Atlas(_) => "atlas",
-            Self::Capsule(_) => "capsule",
-            Self::CapsuleId(_) => "capsule-id",
-            Self::Carp(_) => "carp",
-            Self::Control(_) => "control",
-            Self::Hash(_) => "hash",
-            Self::Opaque => "opaque",
-            Self::Outcome(_) => "capsule-outcome",
-            Self::Pacr(_) => "pacr",
-            Self::PcaCertificate(_) => "pca-certificate",
-            Self::PcaEvidence(_) => "pca-evidence",
-            Self::Trace(_) => "trace",
-        }
-    }
-
-    /// What policy, index and readers need to know of it.
-    pub fn summary(&self) -> Summary {
-        match self {
-            Self::Atlas(record) => record.summary(),
-            Self::Capsule(record) => record.summary(),
-            Self::CapsuleId(record) => record.summary(),
-            Self::Carp(record) => record.summary(),
-            Self::Outcome(record) => record.summary(),
-            Self::Pacr(record) => record.summary(),
-            Self::PcaCertificate(record) => record.summary(),
-            Self::PcaEvidence(record) => record.summary(),
-            Self::Trace(record) => record.summary(),
-            Self::Control(_) | Self::Hash(_) | Self::Opaque => Summary::default(),
-        }
-    }
-}
-
-/// A record and what we noticed while reading it.
-#[derive(Clone, Debug, PartialEq)]
+/// A record and what its reader noticed.
+#[derive(Debug)]
 pub struct Read {
-    /// What the payload is.
-    pub record: Record,
-    /// What we noticed, in the order of the checks.
+    /// The kind of record.
+    pub kind: &'static RecordKind,
+    /// The record as that kind reads it.
+    pub record: Box<dyn Record>,
+    /// What the reader noticed, in the order of the checks.
     pub findings: Vec<Finding>,
-    /// The record in the words all profiles share.
+    /// The facts that all kinds share.
     pub summary: Summary,
 }
 
 impl Read {
-    fn new(record: Record, findings: Vec<Finding>) -> Self {
-        Self { summary: record.summary(), record, findings }
+    /// The name of its kind.
+    pub fn profile(&self) -> &'static str {
+        self.kind.name
+    }
+
+    /// The record, if it is of this type.
+    pub fn get<R: Record>(&self) -> Option<&R> {
+        let record: &dyn Any = self.record.as_ref();
+        record.downcast_ref()
+    }
+
+    /// The record by value and its findings, if it is of this type.
+    pub fn into_record<R: Record>(self) -> Option<(Box<R>, Vec<Finding>)> {
+        let record: Box<dyn Any> = self.record;
+        Some((record.downcast().ok()?, self.findings))
     }
 }
 
@@ -135,70 +103,71 @@ pub fn read(statement: &Authentic) -> Read {
     read_payload(statement.statement().header(), statement.payload())
 }
 
-/// The same for a payload whose signature is judged elsewhere.
+/// The same for a payload whose signature is checked elsewhere.
 pub fn read_payload(header: &Header, payload: &[u8]) -> Read {
-    if let Some(envelope) = &header.hash_envelope {
-        return hash(envelope);
+    kind_of(header).read(header, payload)
+}
+
+fn kind_of(header: &Header) -> &'static RecordKind {
+    if header.hash_envelope.is_some() {
+        return &HASH;
     }
-    let Some(content_type) = &header.content_type else {
-        let detail = "nothing says how to read the payload";
-        let finding = Finding::new(Severity::Info, "content-type-missing", "label 3", detail);
-        return Read::new(Record::Opaque, vec![finding]);
-    };
-    let ContentType::Media(name) = content_type else {
-        return Read::new(Record::Opaque, Vec::new());
-    };
-    let (record, findings) = match name.as_str() {
-        atlas::CONTENT_TYPE => boxed(AtlasRecord::read(payload), Record::Atlas),
-        capsule::CONTENT_TYPE => {
-            let (record, findings) = capsule::read(header, payload);
-            (Record::Capsule(Box::new(record)), findings)
-        }
-        capsule::OUTCOME_CONTENT_TYPE => {
-            let (record, findings) = OutcomeRecord::read(header, payload);
-            (Record::Outcome(Box::new(record)), findings)
-        }
-        capsule::ID_CONTENT_TYPE => {
-            let (record, findings) = CapsuleIdRecord::read(payload);
-            (Record::CapsuleId(record), findings)
-        }
-        pacr::CBOR_CONTENT_TYPE => causal(pacr::Encoding::Cbor, payload),
-        pacr::JSON_CONTENT_TYPE => causal(pacr::Encoding::Json, payload),
-        pca::CERTIFICATE_CONTENT_TYPE => {
-            let (record, findings) = pca::read(header, payload);
-            (Record::PcaCertificate(Box::new(record)), findings)
-        }
-        pca::EVIDENCE_CONTENT_TYPE => {
-            let (record, findings) = pca::read_evidence(payload);
-            (Record::PcaEvidence(Box::new(record)), findings)
-        }
-        carp::CONTENT_TYPE => boxed(CarpRecord::read(payload), Record::Carp),
-        trace::CONTENT_TYPE => boxed(TraceRecord::read(payload), Record::Trace),
-        trace::BATCH_CONTENT_TYPE => boxed(TraceRecord::read_batch(payload), Record::Trace),
-        name => {
-            let control = Control::from_content_type(name);
-            (control.map_or(Record::Opaque, Record::Control), Vec::new())
-        }
-    };
-    Read::new(record, findings)
+    let Some(name) = media_type(header) else { return &OPAQUE };
+    KINDS.iter().find(|kind| kind.content_types.contains(&name)).copied().unwrap_or(&OPAQUE)
 }
 
-fn causal(encoding: pacr::Encoding, payload: &[u8]) -> (Record, Vec<Finding>) {
-    let (record, findings) = PacrRecord::read(encoding, payload);
-    (Record::Pacr(Box::new(record)), findings)
+impl RecordKind {
+    /// Reads a payload as a record of this kind.
+    pub fn read(&'static self, header: &Header, payload: &[u8]) -> Read {
+        let (record, findings) = (self.read)(header, payload);
+        #[cfg(test)]
+        tests::are_listed(self, &findings);
+        Read { kind: self, summary: record.summary(), record, findings }
+    }
 }
 
-fn boxed<R>(
-    (record, findings): (R, Vec<Finding>),
-    kind: fn(Box<R>) -> Record,
-) -> (Record, Vec<Finding>) {
-    (kind(Box::new(record)), findings)
+/// Bytes that are not interpreted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Opaque;
+
+impl Record for Opaque {
+    fn summary(&self) -> Summary {
+        Summary::default()
+    }
 }
 
-fn hash(envelope: &HashEnvelope) -> Read {
-    let unknown = envelope.digest_len().is_none().then(|| {
-        let detail = format!("hash algorithm {} has no length we could check", envelope.algorithm);
-        Finding::new(Severity::Info, "hash-algorithm-unknown", "label 258", detail)
-    });
-    Read::new(Record::Hash(envelope.clone()), unknown.into_iter().collect())
-}
+/// Payloads of any other content type.
+pub static OPAQUE: RecordKind = RecordKind {
+    name: "opaque",
+    role: Role::Opaque,
+    content_types: &[],
+    read: |header, _| {
+        let missing = header.content_type.is_none().then(|| {
+            let detail = "nothing says how to read the payload";
+            Finding::new(Severity::Info, "content-type-missing", "label 3", detail)
+        });
+        boxed((Opaque, missing.into_iter().collect()))
+    },
+    codes: &[Codes::new(&["content-type-missing"])],
+    later_codes: &[],
+    page: "",
+};
+
+/// A digest of something kept elsewhere (RFC 9995), which the header says.
+static HASH: RecordKind = RecordKind {
+    name: "hash",
+    role: Role::Opaque,
+    content_types: &[],
+    read: |header, _| {
+        let envelope = header.hash_envelope.as_ref();
+        let unknown = envelope.filter(|envelope| envelope.digest_len().is_none()).map(|envelope| {
+            let algorithm = envelope.algorithm;
+            let detail = format!("hash algorithm {algorithm} has no length we could check");
+            Finding::new(Severity::Info, "hash-algorithm-unknown", "label 258", detail)
+        });
+        boxed((Opaque, unknown.into_iter().collect()))
+    },
+    codes: &[Codes::new(&["hash-algorithm-unknown"])],
+    later_codes: &[],
+    page: "",
+};

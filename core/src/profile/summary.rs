@@ -1,5 +1,7 @@
-//! The few facts of a record that policy, index, API and command line read,
-//! the same for every profile.
+//! The facts of a record that policy, index, API and command line use, the
+//! same for every kind.
+
+use strum::IntoStaticStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,9 @@ pub struct Summary {
     /// What others refer to it by: its content address, or its name where the
     /// profile has no more than that.
     pub record_id: Option<String>,
+    /// Whether it is the id alone of a record that is elsewhere. Such an id
+    /// does not make the record known.
+    pub is_id_only: bool,
     /// Stable name of the action.
     pub action_id: Option<String>,
     /// What ties the statements of one decision together.
@@ -26,6 +31,11 @@ pub struct Summary {
     pub action_type: Option<String>,
     /// Why it ended as it did.
     pub verdict: Option<String>,
+    /// Whether the verdict leaves something to be done, until a record that
+    /// supersedes this one closes it.
+    pub is_open: bool,
+    /// Whether it reports the outcome of an action recorded elsewhere.
+    pub is_outcome: bool,
     /// `accept`, `reject`, `needs_input`, `deferred`.
     pub decision: Option<String>,
     /// `human` or `policy`.
@@ -64,6 +74,8 @@ pub struct Summary {
     pub nonce: Option<String>,
     /// Its part in an exchange of request, resolution and response.
     pub exchange: Option<Box<Part>>,
+    /// Whether its payload can be read by everybody.
+    pub payload_form: Option<PayloadForm>,
     /// Whether the profile's own checks hold; none when it has none.
     pub ok: Option<bool>,
     /// Whether parts are concealed and were not evaluated.
@@ -87,4 +99,23 @@ pub struct Parent {
     pub record_id: String,
     /// How the two relate.
     pub relation: String,
+}
+
+/// What a log can read of the payload inside a record.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
+pub enum PayloadForm {
+    /// Something, in clear; also whatever could not be read.
+    Clear,
+    /// Nothing.
+    Empty,
+    /// The digest of a disclosure.
+    Hashed,
+}
+
+impl PayloadForm {
+    /// Its name in policies and reports.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 }

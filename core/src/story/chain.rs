@@ -1,30 +1,30 @@
-//! Which record follows which, and what closes what.
+//! Which record follows which, and which closes which.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Entry, Oddity, State};
+use super::{Anomaly, Entry, State};
 use crate::profile::Severity;
 
 /// Records that several others follow, and those others.
 type Forks = Vec<(u64, Vec<u64>)>;
 
-/// States of all records, forks, and what does not fit.
-pub(super) fn follow(records: &[Entry]) -> (Vec<State>, Forks, Vec<Oddity>) {
+/// States of all records, forks, and inconsistencies.
+pub(super) fn follow(records: &[Entry]) -> (Vec<State>, Forks, Vec<Anomaly>) {
     let mut chains = Chains::new(records);
     for record in records {
-        chains.take(record);
+        chains.add(record);
     }
     let states = records.iter().map(|record| chains.state(record)).collect();
-    (states, chains.forks(), chains.oddities)
+    (states, chains.forks(), chains.anomalies)
 }
 
 struct Chains<'a> {
     /// The first record under each id.
     by_id: BTreeMap<&'a str, &'a Entry>,
     children: BTreeMap<&'a str, Vec<&'a Entry>>,
-    /// What took the place of a record: the earliest that counts.
+    /// The first valid `supersedes` over a record.
     closed: BTreeMap<&'a str, u64>,
-    oddities: Vec<Oddity>,
+    anomalies: Vec<Anomaly>,
 }
 
 impl<'a> Chains<'a> {
@@ -35,10 +35,10 @@ impl<'a> Chains<'a> {
                 by_id.entry(id.as_str()).or_insert(record);
             }
         }
-        Self { by_id, children: BTreeMap::new(), closed: BTreeMap::new(), oddities: Vec::new() }
+        Self { by_id, children: BTreeMap::new(), closed: BTreeMap::new(), anomalies: Vec::new() }
     }
 
-    fn take(&mut self, record: &'a Entry) {
+    fn add(&mut self, record: &'a Entry) {
         self.same_id(record);
         self.predecessors(record);
         let Some(parent) = &record.summary.parent else { return };
@@ -97,7 +97,7 @@ impl<'a> Chains<'a> {
         }
     }
 
-    /// One content address, two places in the story.
+    /// Two records with one id must agree.
     fn same_id(&mut self, record: &Entry) {
         let Some(first) = record.record_id().and_then(|id| self.by_id.get(id.as_str()).copied())
         else {
@@ -133,7 +133,7 @@ impl<'a> Chains<'a> {
         if record.summary.is_concealed {
             return State::Concealed;
         }
-        if !record.is_opening() {
+        if !record.summary.is_open {
             return State::Final;
         }
         let closed = record.record_id().and_then(|id| self.closed.get(id.as_str()));
@@ -156,6 +156,6 @@ impl<'a> Chains<'a> {
     }
 
     fn note(&mut self, record: &Entry, code: &'static str, severity: Severity, detail: String) {
-        self.oddities.push(Oddity { index: record.index, code, severity, detail });
+        self.anomalies.push(Anomaly { index: record.index, code, severity, detail });
     }
 }

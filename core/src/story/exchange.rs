@@ -7,15 +7,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{Entry, Oddity};
+use super::{Anomaly, Entry};
 use crate::profile::Severity;
 use crate::profile::exchange::{
     CLOCK_SKEW_SECONDS_MAX, Conflict, Execution, Part, Request, Resolution, Response,
 };
 
 /// Follows every exchange through the records, which are in log order.
-pub(super) fn follow(records: &[Entry], oddities: &mut Vec<Oddity>) {
-    let mut exchange = Exchange { records, requests: BTreeSet::new(), oddities };
+pub(super) fn follow(records: &[Entry], anomalies: &mut Vec<Anomaly>) {
+    let mut exchange = Exchange { records, requests: BTreeSet::new(), anomalies };
     for record in records {
         match record.summary.exchange.as_deref() {
             Some(Part::Request(request)) => exchange.request(record, request),
@@ -29,7 +29,7 @@ struct Exchange<'a> {
     records: &'a [Entry],
     /// Issuer, session and id of the requests so far.
     requests: BTreeSet<[&'a str; 3]>,
-    oddities: &'a mut Vec<Oddity>,
+    anomalies: &'a mut Vec<Anomaly>,
 }
 
 impl<'a> Exchange<'a> {
@@ -42,7 +42,7 @@ impl<'a> Exchange<'a> {
             self.note(record, "carp_clock_skew", Severity::Warning, late.detail);
         }
         let conflicts = self.conflicts(record, request);
-        self.oddities.extend(conflicts);
+        self.anomalies.extend(conflicts);
     }
 
     fn response(&mut self, record: &'a Entry, response: &'a Response) {
@@ -62,9 +62,9 @@ impl<'a> Exchange<'a> {
     }
 
     /// The conflicts of an execute request with its resolution.
-    fn conflicts(&self, record: &'a Entry, request: &Request) -> Vec<Oddity> {
+    fn conflicts(&self, record: &'a Entry, request: &Request) -> Vec<Anomaly> {
         let Some(wanted) = &request.execution else { return Vec::new() };
-        let odd = |code, severity, detail| Oddity { index: record.index, code, severity, detail };
+        let odd = |code, severity, detail| Anomaly { index: record.index, code, severity, detail };
         let is_named = |part: &Part| matches!(part, Part::Resolution(granted) if granted.resolution == wanted.resolution);
         let Some((resolution, Part::Resolution(granted))) = self.earlier(record, is_named) else {
             let detail = format!("its resolution {} is not here", wanted.resolution);
@@ -105,7 +105,7 @@ impl<'a> Exchange<'a> {
     }
 
     fn note(&mut self, record: &Entry, code: &'static str, severity: Severity, detail: String) {
-        self.oddities.push(Oddity { index: record.index, code, severity, detail });
+        self.anomalies.push(Anomaly { index: record.index, code, severity, detail });
     }
 }
 

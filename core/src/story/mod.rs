@@ -1,15 +1,13 @@
-//! What a log holds, told in its own order.
+//! How the records of a log relate.
 //!
-//! In: records with their places, in log order. Out: which follows which,
-//! which are still open, what became of them, and what does not fit. A pure
-//! fold, so that any reader of the log gets the same answer.
+//! In: records with their indices, in log order. Out: which follows which,
+//! which are still open, their outcomes, and what is inconsistent. A pure
+//! fold, so that every reader of the log gets the same result.
 //!
-//! A `supersedes` counts when the record that carries it passes its own
-//! checks, has the operator of what it replaces, and is signed by the agent
-//! that record names (or, when it names none, by who signed it). Anybody
-//! can log a `supersedes`; only such a one closes anything.
+//! Anybody can log a `supersedes`. It closes a record only if its own record
+//! passes its checks, has the same operator, and is signed by the agent that
+//! the closed record names (or by its signer, when it names none).
 
-mod cast;
 mod chain;
 mod exchange;
 mod outcome;
@@ -18,21 +16,23 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-use crate::envelope::{Binding, StatementId};
-use crate::profile::capsule::OPEN;
+use std::collections::BTreeSet;
+
+use strum::IntoStaticStr;
+
+use crate::envelope::{Binding, SignedStatement, StatementId};
 use crate::profile::{Severity, Summary};
 use crate::wire::time::UnixSeconds;
 
-pub use cast::{Cast, Speaker};
 pub use outcome::Correlation;
 pub use session::Session;
 
-/// A statement with its place in the log.
+/// A statement of the log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry {
-    /// Its leaf.
+    /// Its leaf index.
     pub index: u64,
-    /// Its name.
+    /// Its id.
     pub id: StatementId,
     /// Claim 1.
     pub issuer: String,
@@ -44,46 +44,42 @@ pub struct Entry {
     pub profile: &'static str,
     /// What the payload says.
     pub summary: Summary,
-    /// Whether the header calls the payload what it is.
+    /// Whether the header claims match the payload.
     pub is_bound: bool,
-    /// How the issuer was known when it was logged; none if nobody asked, or
-    /// if it cannot be made out.
+    /// How the issuer was authenticated when it was logged; none if that was
+    /// not looked up or cannot be determined.
     pub binding: Option<Binding>,
 }
 
-/// Whether anything still has to happen.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// Whether something is still to be done.
+#[derive(Clone, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
 pub enum State {
-    /// Nothing was ever left open.
+    /// It was never open.
     Final,
-    /// Somebody still has to decide or act.
+    /// A decision or an action is pending.
     Open,
-    /// It was open; the record at this index closed it.
+    /// The record at this index closed it.
     Closed { by: u64 },
-    /// Parts are concealed: nobody can tell.
+    /// Unknown, because parts are concealed.
     Concealed,
 }
 
 impl State {
     /// Its name in reports and the API.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Final => "final",
-            Self::Open => "open",
-            Self::Closed { .. } => "closed",
-            Self::Concealed => "concealed",
-        }
+        self.into()
     }
 }
 
-/// Something that does not fit.
+/// An inconsistency between records.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Oddity {
+pub struct Anomaly {
     /// The statement it is about.
     pub index: u64,
     /// A stable word, spelt as the capsule profile spells its findings.
     pub code: &'static str,
-    /// How much it weighs.
+    /// How serious it is.
     pub severity: Severity,
     /// A sentence for people.
     pub detail: String,
@@ -94,42 +90,42 @@ pub struct Oddity {
 pub struct Story {
     /// Every record with its state, in log order.
     pub records: Vec<(Entry, State)>,
-    /// Indices of records that several others follow.
+    /// Records that several others follow, and those others, by index.
     pub forks: Vec<(u64, Vec<u64>)>,
     /// Outcomes, and which record each is about.
     pub outcomes: Vec<(Entry, Correlation)>,
-    /// Who takes something back, by index, and the confirmed records it is.
+    /// Statements that revert an effect, by index, and the confirmed records
+    /// they revert.
     pub reversals: Vec<(u64, Correlation)>,
-    /// Event chains, and whether each is whole.
+    /// Event chains, and whether each is complete.
     pub sessions: Vec<Session>,
-    /// What does not fit, in log order.
-    pub oddities: Vec<Oddity>,
+    /// Inconsistencies, in log order.
+    pub anomalies: Vec<Anomaly>,
 }
 
 impl Story {
-    /// Tells the story of these statements, which must be in log order.
-    pub fn tell(entries: Vec<Entry>) -> Self {
+    /// Relates these statements, which must be in log order.
+    pub fn new(entries: Vec<Entry>) -> Self {
         let (outcomes, records): (Vec<Entry>, Vec<Entry>) =
-            entries.into_iter().partition(|entry| entry.profile == OUTCOME);
-        let (states, forks, mut oddities) = chain::follow(&records);
-        let outcomes = outcome::correlate(outcomes, &records, &mut oddities);
-        let reversals = reversal::find(&records, &outcomes, &mut oddities);
-        let sessions = session::follow(&records, &mut oddities);
-        exchange::follow(&records, &mut oddities);
-        oddities.sort_by_key(|oddity| oddity.index);
+            entries.into_iter().partition(|entry| entry.summary.is_outcome);
+        let (states, forks, mut anomalies) = chain::follow(&records);
+        let outcomes = outcome::correlate(outcomes, &records, &mut anomalies);
+        let reversals = reversal::find(&records, &outcomes, &mut anomalies);
+        let sessions = session::follow(&records, &mut anomalies);
+        exchange::follow(&records, &mut anomalies);
+        anomalies.sort_by_key(|oddity| oddity.index);
         let records = records.into_iter().zip(states).collect();
-        Self { records, forks, outcomes, reversals, sessions, oddities }
+        Self { records, forks, outcomes, reversals, sessions, anomalies }
     }
 
-    /// The statement that took the effect of a record back, if one clearly
-    /// did; of several the first.
+    /// The first statement that unambiguously reverts the effect of a record.
     pub fn reverted_by(&self, index: u64) -> Option<u64> {
-        let takes_back = |correlation: &Correlation| matches!(correlation, Correlation::About(found) if found.contains(&index));
-        self.reversals.iter().find(|(_, c)| takes_back(c)).map(|(by, _)| *by)
+        let reverts = |correlation: &Correlation| matches!(correlation, Correlation::About(found) if found.contains(&index));
+        self.reversals.iter().find(|(_, c)| reverts(c)).map(|(by, _)| *by)
     }
 
-    /// The record or outcome at an index: who told it.
-    pub fn teller(&self, index: u64) -> Option<&Entry> {
+    /// The record or outcome at an index.
+    pub fn entry(&self, index: u64) -> Option<&Entry> {
         let records = self.records.iter().map(|(entry, _)| entry);
         let mut all = records.chain(self.outcomes.iter().map(|(entry, _)| entry));
         all.find(|entry| entry.index == index)
@@ -142,33 +138,24 @@ impl Story {
 }
 
 impl Entry {
-    /// Whether its verdict leaves something to be done (5.4.4), as long as
-    /// nothing supersedes it. What is concealed is never counted, nor what
-    /// nothing could supersede.
-    pub fn is_opening(&self) -> bool {
-        let verdict = self.summary.verdict.as_deref();
-        let can_be_closed = self.profile == CAPSULE && !self.summary.is_concealed;
-        can_be_closed && verdict.is_some_and(|verdict| OPEN.contains(&verdict))
-    }
-
-    /// Whether it tells what became of something: then it matters who does.
+    /// Whether it reports on another record: then its issuer matters.
     pub fn is_report(&self) -> bool {
-        self.profile == OUTCOME || self.summary.effect_status.as_deref() == Some("reverted")
+        self.summary.is_outcome || self.summary.effect_status.as_deref() == Some("reverted")
     }
 
-    /// Its issuer, and how he was known.
-    pub fn told_by(&self) -> String {
-        let binding = self.binding.map_or("not known how", Binding::name);
+    /// Its issuer, and how the issuer was authenticated.
+    pub fn signed_by(&self) -> String {
+        let binding = self.binding.map_or("binding not known", Binding::name);
         format!("{} ({binding})", self.issuer)
     }
 
-    /// Who may take its place.
+    /// The issuer who may supersede it.
     pub fn authority(&self) -> &str {
         self.summary.developer.as_deref().unwrap_or(&self.issuer)
     }
 
-    /// Whether this record takes the place of `other`, and if it claims to
-    /// and does not, why not.
+    /// Whether this record supersedes `other`; an error says why a claim to do
+    /// so does not count.
     pub fn supersedes(&self, other: &Self) -> Result<bool, &'static str> {
         let claims = self.summary.parent.as_ref().is_some_and(|parent| {
             parent.relation == "supersedes" && Some(&parent.record_id) == other.record_id()
@@ -188,19 +175,37 @@ impl Entry {
         Ok(true)
     }
 
-    /// When a deferral runs out by its own words. Advisory: only a record
-    /// that says so closes anything.
+    /// When a deferral expires by its own clock. Advisory: only a superseding
+    /// record closes anything.
     pub fn expires_at(&self) -> Option<UnixSeconds> {
         let seconds = self.summary.claimed_at?.seconds();
         Some(UnixSeconds::new(seconds.checked_add(self.summary.expires_after?)?))
     }
 
     fn record_id(&self) -> Option<&String> {
-        self.summary.record_id.as_ref().filter(|_| self.profile != BARE)
+        self.summary.record_id.as_ref().filter(|_| !self.summary.is_id_only)
     }
 }
 
-const CAPSULE: &str = "capsule";
-const OUTCOME: &str = "capsule-outcome";
-/// An id without its record tells nothing.
-const BARE: &str = "capsule-id";
+/// The threads of a log: the pairs of issuer and subject.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Threads(BTreeSet<(String, String)>);
+
+impl Threads {
+    /// Adds the next statement of the log.
+    pub fn add(&mut self, statement: &SignedStatement) {
+        let claims = &statement.header().claims;
+        let text = |claim: &Option<String>| claim.clone().unwrap_or_default();
+        self.0.insert((text(&claims.issuer), text(&claims.subject)));
+    }
+
+    /// The number of threads.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The number of issuers.
+    pub fn issuers(&self) -> usize {
+        self.0.iter().map(|(issuer, _)| issuer).collect::<BTreeSet<_>>().len()
+    }
+}

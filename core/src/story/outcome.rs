@@ -1,17 +1,20 @@
-//! What became of an action, learned later (3.3).
+//! Outcomes of actions, reported later (3.3).
 //!
 //! The subject joins an outcome to its action. Neither operator nor action
 //! id is escaped in it, so two actions can share one; then nothing but the
-//! decision id or the external reference can tell them apart. Where no action
-//! has the subject, the external reference alone may name one.
+//! decision id or the external reference distinguishes them. Where no action has
+//! the subject, the external reference alone may identify one.
 
 use std::collections::BTreeSet;
 
-use super::{Entry, Oddity};
+use strum::IntoStaticStr;
+
+use super::{Anomaly, Entry};
 use crate::profile::Severity;
 
 /// Which action an outcome is about.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Correlation {
     /// The records of one action, by their index.
     About(Vec<u64>),
@@ -24,11 +27,7 @@ pub enum Correlation {
 impl Correlation {
     /// Its name in reports and the API.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::About(_) => "about",
-            Self::Ambiguous(_) => "ambiguous",
-            Self::Nothing => "nothing",
-        }
+        self.into()
     }
 
     /// The records that fit.
@@ -43,18 +42,18 @@ impl Correlation {
 pub(super) fn correlate(
     outcomes: Vec<Entry>,
     records: &[Entry],
-    oddities: &mut Vec<Oddity>,
+    anomalies: &mut Vec<Anomaly>,
 ) -> Vec<(Entry, Correlation)> {
     let join = |outcome: Entry| {
         let correlation = of(&outcome, records);
-        oddities.extend(odd(&outcome, &correlation));
+        anomalies.extend(odd(&outcome, &correlation));
         (outcome, correlation)
     };
     outcomes.into_iter().map(join).collect()
 }
 
 fn of(outcome: &Entry, records: &[Entry]) -> Correlation {
-    // What calls itself an action is none of an action's outcomes (3.3).
+    // A statement whose header calls it an action is no outcome (3.3).
     if !outcome.is_bound {
         return Correlation::Nothing;
     }
@@ -93,11 +92,11 @@ pub(super) fn actions(records: &[&Entry]) -> usize {
     records.iter().map(pair).collect::<BTreeSet<_>>().len()
 }
 
-fn odd(outcome: &Entry, correlation: &Correlation) -> Option<Oddity> {
+fn odd(outcome: &Entry, correlation: &Correlation) -> Option<Anomaly> {
     if !outcome.is_bound {
         let detail = "its header does not call it an outcome: it is joined to nothing".to_owned();
         let (code, severity) = ("outcome_misdeclared", Severity::Error);
-        return Some(Oddity { index: outcome.index, code, severity, detail });
+        return Some(Anomaly { index: outcome.index, code, severity, detail });
     }
     let (code, detail) = match correlation {
         Correlation::About(_) => return None,
@@ -109,5 +108,5 @@ fn odd(outcome: &Entry, correlation: &Correlation) -> Option<Oddity> {
             "no earlier record has its subject or its external reference".to_owned(),
         ),
     };
-    Some(Oddity { index: outcome.index, code, severity: Severity::Warning, detail })
+    Some(Anomaly { index: outcome.index, code, severity: Severity::Warning, detail })
 }

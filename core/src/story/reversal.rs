@@ -1,40 +1,40 @@
-//! What was taken back.
+//! Effects that were reverted.
 //!
-//! A record or an outcome whose effect is `reverted` names what it undoes by
-//! its chain, its external reference or its decision (5.2), an outcome also
-//! by its subject. The first of these that finds a confirmed effect counts.
-//! Nothing is guessed: what could mean several actions is called ambiguous.
+//! A record or an outcome whose effect is `reverted` identifies what it reverts
+//! by its chain, its external reference or its decision (5.2), an outcome also
+//! by its subject. The first of these that finds a confirmed effect counts. If
+//! it fits several actions, it is ambiguous.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outcome::actions;
-use super::{Correlation, Entry, Oddity};
+use super::{Anomaly, Correlation, Entry};
 use crate::profile::Severity;
 
-/// Every reversal, by its index, and the confirmed records it takes back.
+/// Every reversal, by its index, and the confirmed records it reverts.
 pub(super) fn find(
     records: &[Entry],
     outcomes: &[(Entry, Correlation)],
-    oddities: &mut Vec<Oddity>,
+    anomalies: &mut Vec<Anomaly>,
 ) -> Vec<(u64, Correlation)> {
     let mut seen = BTreeSet::new();
-    // The same record logged again takes nothing back again.
+    // The same record logged again is not a second reversal.
     let records: Vec<&Entry> =
         records.iter().filter(|r| r.record_id().is_none_or(|id| seen.insert(id))).collect();
     let confirmed: Vec<&Entry> =
         records.iter().copied().filter(|record| has_status(record, "confirmed")).collect();
     let outcomes = outcomes.iter().filter(|(outcome, _)| outcome.is_bound);
-    let told = outcomes.map(|(outcome, about)| (outcome, about.records()));
+    let outcomes = outcomes.map(|(outcome, about)| (outcome, about.records()));
     let mut reversals: Vec<(&Entry, &[u64])> =
-        records.into_iter().map(|record| (record, [].as_slice())).chain(told).collect();
+        records.into_iter().map(|record| (record, [].as_slice())).chain(outcomes).collect();
     reversals.retain(|(entry, _)| has_status(entry, "reverted"));
     reversals.sort_by_key(|(entry, _)| entry.index);
-    let mut taken_back = BTreeMap::new();
+    let mut reverted = BTreeMap::new();
     let mut found = Vec::new();
     for (entry, about) in reversals {
         let correlation = of(entry, about, &confirmed);
-        oddities.extend(odd(entry, &correlation, &mut taken_back));
-        oddities.extend(stranger(entry, &correlation, &confirmed));
+        anomalies.extend(odd(entry, &correlation, &mut reverted));
+        anomalies.extend(stranger(entry, &correlation, &confirmed));
         found.push((entry.index, correlation));
     }
     found
@@ -72,23 +72,23 @@ fn of(entry: &Entry, about: &[u64], confirmed: &[&Entry]) -> Correlation {
     Correlation::Nothing
 }
 
-/// Anybody can say that something was taken back.
-fn stranger(entry: &Entry, correlation: &Correlation, confirmed: &[&Entry]) -> Option<Oddity> {
+/// Anybody can log a reversal of another's action.
+fn stranger(entry: &Entry, correlation: &Correlation, confirmed: &[&Entry]) -> Option<Anomaly> {
     let Correlation::About(found) = correlation else { return None };
-    let taken = confirmed.iter().find(|one| found.contains(&one.index))?;
-    (entry.issuer != taken.authority()).then(|| {
-        let (teller, index) = (entry.told_by(), taken.index);
-        let detail = format!("{teller} says so, who is not the agent of #{index}");
+    let action = confirmed.iter().find(|one| found.contains(&one.index))?;
+    (entry.issuer != action.authority()).then(|| {
+        let (issuer, index) = (entry.signed_by(), action.index);
+        let detail = format!("{issuer} says so, who is not the agent of #{index}");
         let (code, severity) = ("reverted_by_other", Severity::Warning);
-        Oddity { index: entry.index, code, severity, detail }
+        Anomaly { index: entry.index, code, severity, detail }
     })
 }
 
 fn odd(
     entry: &Entry,
     correlation: &Correlation,
-    taken_back: &mut BTreeMap<u64, u64>,
-) -> Option<Oddity> {
+    reverted: &mut BTreeMap<u64, u64>,
+) -> Option<Anomaly> {
     let (code, detail) = match correlation {
         Correlation::Nothing => {
             ("reverted_without_confirmed", "it reverts what no earlier record confirms".to_owned())
@@ -97,12 +97,12 @@ fn odd(
             ("reverted_ambiguous", format!("it could revert any of {found:?}, several actions"))
         }
         Correlation::About(found) => {
-            let earlier = found.iter().find_map(|one| taken_back.get(one).copied());
+            let earlier = found.iter().find_map(|one| reverted.get(one).copied());
             found.iter().for_each(|one| {
-                taken_back.entry(*one).or_insert(entry.index);
+                reverted.entry(*one).or_insert(entry.index);
             });
             ("reverted_again", format!("#{} reverted the same effect earlier", earlier?))
         }
     };
-    Some(Oddity { index: entry.index, code, severity: Severity::Warning, detail })
+    Some(Anomaly { index: entry.index, code, severity: Severity::Warning, detail })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Oddity};
+use super::{Anomaly, Entry};
 use crate::profile::Severity;
 use crate::profile::session::{Continuity, Head, continuity};
 
@@ -15,7 +15,7 @@ pub struct Session {
     pub issuer: String,
     /// The statements that hold its events, in log order.
     pub statements: Vec<u64>,
-    /// Where the chain ends; none if it never began.
+    /// The last event; none if no event is logged.
     pub head: Option<Head>,
     /// Whether every event from the first to the head is logged, once.
     pub is_gap_free: bool,
@@ -23,7 +23,7 @@ pub struct Session {
 
 /// Follows every session through the records, which are in log order. What
 /// another issuer logs under the same name is another session.
-pub(super) fn follow(records: &[Entry], oddities: &mut Vec<Oddity>) -> Vec<Session> {
+pub(super) fn follow(records: &[Entry], anomalies: &mut Vec<Anomaly>) -> Vec<Session> {
     let mut sessions: BTreeMap<(&str, &str), Session> = BTreeMap::new();
     for record in records {
         let Some(span) = &record.summary.session else { continue };
@@ -40,7 +40,7 @@ pub(super) fn follow(records: &[Entry], oddities: &mut Vec<Oddity>) -> Vec<Sessi
         if let Some((code, severity, what)) = odd(how) {
             session.is_gap_free &= severity < Severity::Error;
             let detail = format!("events {} to {} {what}", span.first, span.last);
-            oddities.push(Oddity { index: record.index, code, severity, detail });
+            anomalies.push(Anomaly { index: record.index, code, severity, detail });
         }
         session.head = how.head_after(span).or(session.head.take());
     }

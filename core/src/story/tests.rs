@@ -1,7 +1,8 @@
-//! Stories as tables: records in, states and oddities out.
+//! Records in, states and inconsistencies out.
 
 use super::*;
 use crate::profile::Parent;
+use crate::profile::capsule::OPEN;
 
 const AGENT: &str = "https://agent.example";
 
@@ -19,6 +20,7 @@ fn entry(index: u64, record_id: &str, verdict: &str) -> Entry {
             operator: Some("acme".to_owned()),
             developer: Some(AGENT.to_owned()),
             verdict: Some(verdict.to_owned()),
+            is_open: OPEN.contains(&verdict),
             ok: Some(true),
             ..Summary::default()
         },
@@ -39,11 +41,11 @@ fn with(mut entry: Entry, change: impl FnOnce(&mut Entry)) -> Entry {
 }
 
 fn codes(story: &Story) -> Vec<(u64, &'static str)> {
-    story.oddities.iter().map(|odd| (odd.index, odd.code)).collect()
+    story.anomalies.iter().map(|odd| (odd.index, odd.code)).collect()
 }
 
 #[test]
-fn only_what_counts_closes() {
+fn only_a_valid_supersedes_closes() {
     let open = || entry(0, "a", "hitl_dispatched");
     let close = || over("a", entry(1, "b", "resolved"));
     let late = || over("a", entry(2, "c", "resolved"));
@@ -76,14 +78,14 @@ fn only_what_counts_closes() {
         (vec![entry(0, "a", "executed")], State::Final, vec![]),
     ];
     for (n, (entries, state, odd)) in table.into_iter().enumerate() {
-        let story = Story::tell(entries);
+        let story = Story::new(entries);
         assert_eq!((&story.records[0].1, codes(&story)), (&state, odd), "row {n}");
         assert_eq!(story.is_open(), state == State::Open, "row {n}");
     }
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn broken_chains_are_reported() {
     let table = [
         (vec![over("a", entry(0, "a", "executed"))], vec![(0, "chain_self_parent")]),
         (vec![over("z", entry(0, "a", "executed"))], vec![(0, "chain_parent_missing")]),
@@ -125,12 +127,12 @@ fn what_does_not_fit_is_named() {
         ),
     ];
     for (n, (entries, odd)) in table.into_iter().enumerate() {
-        assert_eq!(codes(&Story::tell(entries)), odd, "row {n}");
+        assert_eq!(codes(&Story::new(entries)), odd, "row {n}");
     }
 }
 
 #[test]
-fn what_is_taken_back_is_found_and_never_guessed() {
+fn reversals_are_found_or_ambiguous() {
     let effect = |entry: Entry, action: &str, status: &str, reference: Option<&str>| {
         with(entry, |e| {
             e.subject = format!("urn:agent-action-capsule:acme:{action}");
@@ -145,7 +147,7 @@ fn what_is_taken_back_is_found_and_never_guessed() {
         |index, id: &str| effect(entry(index, id, "executed"), "3", "reverted", Some("po-9"));
     let outcome = |index, subject: &str| {
         with(undo(index, "o"), |e| {
-            e.profile = "capsule-outcome";
+            e.summary.is_outcome = true;
             e.subject = subject.to_owned();
             e.summary.record_id = None;
             e.summary.operator = None;
@@ -180,7 +182,7 @@ fn what_is_taken_back_is_found_and_never_guessed() {
         ),
     ];
     for (n, (entries, correlation, odd)) in table.into_iter().enumerate() {
-        let story = Story::tell(entries);
+        let story = Story::new(entries);
         assert_eq!((&story.reversals[0].1, codes(&story)), (&correlation, odd), "row {n}");
         let clear = matches!(correlation, Correlation::About(_));
         let reverted = story.records.iter().any(|(e, _)| story.reverted_by(e.index) == Some(2));
@@ -189,11 +191,11 @@ fn what_is_taken_back_is_found_and_never_guessed() {
 }
 
 #[test]
-fn an_outcome_that_could_mean_two_actions_says_so() {
+fn outcome_of_two_actions_is_ambiguous() {
     let outcome = |decision: Option<&str>| {
         with(entry(2, "o", ""), |e| {
-            e.profile = "capsule-outcome";
-            e.summary = Summary { decision_id: decision.map(str::to_owned), ..Summary::default() };
+            let decision_id = decision.map(str::to_owned);
+            e.summary = Summary { decision_id, is_outcome: true, ..Summary::default() };
         })
     };
     let other = with(entry(1, "b", "executed"), |e| {
@@ -215,13 +217,13 @@ fn an_outcome_that_could_mean_two_actions_says_so() {
         ),
     ];
     for (n, (entries, correlation, odd)) in table.into_iter().enumerate() {
-        let story = Story::tell(entries);
+        let story = Story::new(entries);
         assert_eq!((&story.outcomes[0].1, codes(&story)), (&correlation, odd), "row {n}");
     }
 }
 
 #[test]
-fn an_expiry_is_counted_from_the_records_own_clock() {
+fn expiry_counts_from_the_claimed_time() {
     let waiting = with(entry(0, "a", "deferred"), |e| {
         e.summary.claimed_at = Some(UnixSeconds::new(100));
         e.summary.expires_after = Some(60);
@@ -231,7 +233,7 @@ fn an_expiry_is_counted_from_the_records_own_clock() {
 }
 
 #[test]
-fn sessions_of_two_issuers_are_two() {
+fn sessions_belong_to_their_issuer() {
     use crate::profile::Span;
     let batch =
         |index: u64, issuer: &str, (first, last): (u64, u64), previous: &str, head: &str| {
@@ -247,7 +249,7 @@ fn sessions_of_two_issuers_are_two() {
             })
         };
     let genesis = crate::profile::session::GENESIS;
-    let story = Story::tell(vec![
+    let story = Story::new(vec![
         batch(0, "stranger", (0, 1), genesis, "x"),
         batch(1, AGENT, (0, 1), genesis, "a"),
         batch(2, AGENT, (2, 3), "a", "b"),
@@ -298,7 +300,7 @@ mod exchanges {
     }
 
     #[test]
-    fn each_contradiction_has_its_name() {
+    fn every_conflict_of_an_exchange_is_reported() {
         let ours = |is_denial| granted(0, AGENT, is_denial);
         let both = |one: Entry, other: Entry| vec![one, other];
         type Case = (Vec<Entry>, Vec<(u64, &'static str)>);
@@ -327,20 +329,20 @@ mod exchanges {
             (both(granted(0, STRANGER, true), asked(1, "look", 1)), vec![(1, "carp_denied")]),
         ];
         for (entries, expected) in table {
-            let story = Story::tell(entries);
-            assert_eq!(codes(&story), expected, "{:?}", story.oddities);
+            let story = Story::new(entries);
+            assert_eq!(codes(&story), expected, "{:?}", story.anomalies);
         }
-        let strange = Story::tell(vec![granted(0, STRANGER, true), asked(1, "look", 1)]);
-        let [odd] = strange.oddities.as_slice() else { panic!("one") };
+        let strange = Story::new(vec![granted(0, STRANGER, true), asked(1, "look", 1)]);
+        let [odd] = strange.anomalies.as_slice() else { panic!("one") };
         assert_eq!(odd.severity, Severity::Warning);
         assert_eq!(odd.detail, "resolution #0, of https://stranger.example, denies \"look\"");
     }
 }
 
-/// Anybody can say `reverted`; the story says who did, and a statement that
-/// calls itself something else says nothing.
+/// Anybody can log `reverted`, so the issuer is reported; a statement whose
+/// header calls it something else reverts nothing.
 #[test]
-fn a_reversal_is_told_with_who_tells_it() {
+fn reversal_names_its_issuer() {
     use crate::envelope::Binding;
     let paid = || {
         with(entry(0, "a", "executed"), |e| {
@@ -349,23 +351,23 @@ fn a_reversal_is_told_with_who_tells_it() {
     };
     let undone = |issuer: &str, binding: Binding| {
         with(entry(1, "o", ""), |e| {
-            e.profile = OUTCOME;
+            e.summary.is_outcome = true;
             e.issuer = issuer.to_owned();
             e.binding = Some(binding);
             e.summary.record_id = None;
             e.summary.effect_status = Some("reverted".to_owned());
         })
     };
-    let by_agent = Story::tell(vec![paid(), undone(AGENT, Binding::Pinned)]);
+    let by_agent = Story::new(vec![paid(), undone(AGENT, Binding::Pinned)]);
     assert_eq!((by_agent.reverted_by(0), codes(&by_agent)), (Some(1), vec![]));
-    assert_eq!(by_agent.teller(1).unwrap().told_by(), format!("{AGENT} (pinned)"));
+    assert_eq!(by_agent.entry(1).unwrap().signed_by(), format!("{AGENT} (pinned)"));
     let stranger = undone("https://stranger.example", Binding::SelfCertified);
-    let by_other = Story::tell(vec![paid(), stranger.clone()]);
+    let by_other = Story::new(vec![paid(), stranger.clone()]);
     assert_eq!(codes(&by_other), [(1, "reverted_by_other")]);
     let told = "https://stranger.example (self-certified) says so, who is not the agent of #0";
-    assert_eq!(by_other.oddities[0].detail, told);
+    assert_eq!(by_other.anomalies[0].detail, told);
     let misdeclared = with(stranger, |e| e.is_bound = false);
-    let none = Story::tell(vec![paid(), misdeclared]);
+    let none = Story::new(vec![paid(), misdeclared]);
     assert_eq!((none.reverted_by(0), codes(&none)), (None, vec![(1, "outcome_misdeclared")]));
     assert_eq!(none.outcomes[0].1, Correlation::Nothing);
 }

@@ -36,14 +36,14 @@ pub(super) fn add(
 ) {
     let Some(payload) = statement.payload().or(detached) else { return };
     let read = read_payload(statement.header(), payload);
-    let Record::Capsule(record) = read.record else { return };
+    let Some((record, findings)) = read.into_record::<CapsuleRecord>() else { return };
     let attestation = attestation(report);
     let chain_is_logged = attestation == AttestationMode::Anchored && leads_back(&record, chain);
     let known = Known { parents: None, attestation, chain_is_logged };
     let class1 = record.class1_knowing(&known);
     let alone = &record.class1().findings;
     let noticed: Vec<Finding> =
-        read.findings.into_iter().filter(|finding| !alone.contains(finding)).collect();
+        findings.into_iter().filter(|finding| !alone.contains(finding)).collect();
     report.checks.push(capsule(&record, &class1));
     report.checks.push(bound(&record, &noticed));
     let overclaims = class1.findings.iter().filter(|f| f.code == "assurance_overclaim");
@@ -69,9 +69,9 @@ fn attestation(report: &Report) -> AttestationMode {
 fn leads_back(record: &CapsuleRecord, chain: &[&SignedStatement]) -> bool {
     let of = |statement: &&SignedStatement| {
         let read = read_payload(statement.header(), statement.payload()?);
-        let summary = read.summary;
-        let is_sound = matches!(read.record, Record::Capsule(_)) && summary.ok == Some(true);
+        let is_sound = read.get::<CapsuleRecord>().is_some() && read.summary.ok == Some(true);
         is_sound.then_some(())?;
+        let summary = read.summary;
         Some((summary.record_id?, summary.parent.map(|parent| parent.record_id)))
     };
     let mut parents: BTreeMap<String, Option<String>> = chain.iter().filter_map(of).collect();

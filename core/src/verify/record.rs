@@ -3,8 +3,8 @@
 
 use super::report::{Check, Outcome, Report};
 use crate::envelope::SignedStatement;
-use crate::profile::capsule::BINDING;
-use crate::profile::{Finding, Read, Record, Severity, Summary, read_payload};
+use crate::profile::capsule::{BINDING, CapsuleRecord};
+use crate::profile::{Finding, Read, Role, Severity, Summary, read_payload};
 
 /// A record, judged with the statement around it.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,15 +22,15 @@ pub struct RecordReport {
 /// Adds what the payload says to the report about its statement.
 pub(super) fn add(report: &mut Report, statement: &SignedStatement, detached: Option<&[u8]>) {
     let Some(payload) = statement.payload().or(detached) else { return };
-    let Read { record, findings, summary } = read_payload(statement.header(), payload);
-    let profile = record.profile();
-    match &record {
-        Record::Capsule(_) | Record::Control(_) | Record::Hash(_) | Record::Opaque => return,
-        _ => {}
+    let read = read_payload(statement.header(), payload);
+    if read.kind.role != Role::Record || read.get::<CapsuleRecord>().is_some() {
+        return;
     }
+    let Read { kind, findings, summary, .. } = read;
+    let profile = kind.name;
     let is_anchored = report.has("logged", Outcome::Yes) && !report.has("signed", Outcome::No);
     report.checks.push(check(profile, &summary, &findings, is_anchored));
-    if matches!(record, Record::Outcome(_)) {
+    if summary.is_outcome {
         report.checks.push(bound(&findings));
     }
     let noted = findings.iter().filter(|f| f.severity == Severity::Warning);

@@ -8,7 +8,7 @@ use crate::cli::output::Out;
 use crate::cli::{CliError, Exit, files};
 use crate::envelope::SignedStatement;
 use crate::profile::pacr::{Encoding, PacrRecord, SixTuple, Verdict, prov};
-use crate::profile::{Finding, Record, read_payload};
+use crate::profile::{Finding, read_payload};
 use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Subcommand)]
@@ -186,11 +186,9 @@ fn read(path: &Path, import: bool) -> anyhow::Result<(PacrRecord, Vec<Finding>)>
 fn in_statement(bytes: Vec<u8>, path: &Path) -> anyhow::Result<(PacrRecord, Vec<Finding>)> {
     let statement = SignedStatement::parse_any_size(bytes)?;
     let read = statement.payload().map(|payload| read_payload(statement.header(), payload));
-    match read.map(|read| (read.record, read.findings)) {
-        Some((Record::Pacr(record), findings)) => Ok((*record, findings)),
-        _ => {
-            let what = format!("{} holds no causal record", path.display());
-            Err(CliError::failed("pacr-not-a-record", what).into())
-        }
-    }
+    let record = read.and_then(|read| read.into_record::<PacrRecord>());
+    record.map(|(record, findings)| (*record, findings)).ok_or_else(|| {
+        let what = format!("{} holds no causal record", path.display());
+        CliError::failed("pacr-not-a-record", what).into()
+    })
 }

@@ -60,8 +60,8 @@ fn object(checked: Checked, ok: bool) -> Found {
         code: checked.findings.first().map_or("ok", |finding| finding.code),
         size: checked.head.size.get(),
         root: checked.head.root.to_string(),
-        issuers: checked.cast.issuers(),
-        threads: checked.cast.threads(),
+        issuers: checked.threads.issuers(),
+        threads: checked.threads.count(),
         findings: checked
             .findings
             .into_iter()
@@ -80,8 +80,8 @@ fn text(checked: &Checked) -> Printable {
         "{}  {} statements by {} in {}, root {}\n",
         word,
         grouped(checked.head.size.get()),
-        several(checked.cast.issuers(), "issuer"),
-        several(checked.cast.threads(), "thread"),
+        several(checked.threads.issuers(), "issuer"),
+        several(checked.threads.count(), "thread"),
         checked.head.root
     );
     for finding in &checked.findings {

@@ -16,8 +16,8 @@ use crate::key::SigningKey;
 use crate::profile::capsule::{
     Action, Attachments, CONTENT_TYPE, Example, Mistakes, OUTCOME_CONTENT_TYPE,
 };
-use crate::profile::pacr::{self, Disclosure, Encoding, SALT_BYTES};
-use crate::profile::{Finding, Record, read_payload};
+use crate::profile::pacr::{self, Disclosure, Encoding, PacrRecord, SALT_BYTES};
+use crate::profile::{Finding, read_payload};
 use crate::service::now;
 use crate::store::write_private;
 use crate::wire::digest::Digest;
@@ -157,7 +157,7 @@ pub(in crate::cli) fn example(kind: &str, out: &Out) -> anyhow::Result<Exit> {
 fn flags(statement: &SignedStatement) -> Vec<Printable> {
     let Some(payload) = statement.payload() else { return Vec::new() };
     let read = read_payload(statement.header(), payload);
-    if !matches!(read.record, Record::Pacr(_)) {
+    if read.get::<PacrRecord>().is_none() {
         return Vec::new();
     }
     let flag = |f: &Finding| printable!("flagged {} at {}: {}", f.code, f.at, f.detail);

@@ -11,8 +11,9 @@ use crate::cli::client::target::Target;
 use crate::cli::output::Out;
 use crate::cli::{CliError, files};
 use crate::envelope::SignedStatement;
+use crate::profile::capsule::CapsuleRecord;
 use crate::profile::capsule::SUBJECT_PREFIX;
-use crate::profile::{Record, read_payload};
+use crate::profile::read_payload;
 use crate::service::views::{EntryView, NameMatches};
 use crate::wire::digest::Digest;
 use crate::wire::printable::{Printable, printable};
@@ -134,10 +135,7 @@ fn capsule(name: &str, mut found: NameMatches) -> anyhow::Result<String> {
 fn in_file(path: &Path) -> anyhow::Result<String> {
     let statement = SignedStatement::parse_any_size(files::read(path)?)?;
     let read = statement.payload().map(|payload| read_payload(statement.header(), payload));
-    let id = read.and_then(|read| match read.record {
-        Record::Capsule(capsule) => capsule.capsule_id(),
-        _ => None,
-    });
+    let id = read.and_then(|read| read.get::<CapsuleRecord>()?.capsule_id());
     let what = || format!("{} holds no capsule", path.display());
     id.ok_or_else(|| CliError::no("not-a-capsule", what()).into())
 }

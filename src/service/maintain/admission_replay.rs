@@ -156,7 +156,7 @@ impl AdmissionReplay {
         let issuer = statement.header().claims.issuer.as_deref().unwrap_or_default();
         let rules = self.version.unwrap_or(RulesVersion::CURRENT);
         let Ok(facts) = Facts::look_up(issuer, &read.summary, &self.memory, rules);
-        self.memory.hear(issuer, &read.record, &read.summary);
+        self.memory.add(issuer, &read.summary);
         let authentic = authentic?;
         if let Some(earlier) = earlier.filter(|_| authentic.rules() >= RulesVersion::V2) {
             let detail = format!(

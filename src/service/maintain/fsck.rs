@@ -22,7 +22,7 @@ use crate::service::Identity;
 use crate::service::error::chain;
 use crate::service::open::{checkpoint_verifier, guard_of, identity_of, published_head};
 use crate::store::{self, Backend, Guard, HeadRecord, IndexAudit, Space, Store, Stored};
-use crate::story::{Cast, Speaker};
+use crate::story::Threads;
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
@@ -45,7 +45,7 @@ pub struct Checked {
     /// The root the statements give; none when one of them is gone.
     pub root: Option<Digest>,
     /// Who spoke about what.
-    pub cast: Cast,
+    pub threads: Threads,
     /// What is wrong.
     pub findings: Vec<Finding>,
 }
@@ -99,7 +99,7 @@ struct Walk<'a> {
     broken: bool,
     time: UnixSeconds,
     known: Vec<Known>,
-    cast: Cast,
+    threads: Threads,
     index: IndexAudit,
     findings: Vec<Finding>,
 }
@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
             broken: false,
             time: UnixSeconds::default(),
             known: Vec::new(),
-            cast: Cast::default(),
+            threads: Threads::default(),
             index: IndexAudit::default(),
             findings: Vec::new(),
         })
@@ -194,7 +194,7 @@ impl<'a> Walk<'a> {
         }
         match SignedStatement::parse_any_size(stored.canonical.clone()) {
             Ok(statement) if statement.canonical() == stored.canonical => {
-                self.cast.hear(Speaker::of(&statement));
+                self.threads.add(&statement);
                 for (code, detail) in self.admission.judge(index, &statement, stored) {
                     self.found(Some(index), code, detail);
                 }
@@ -277,8 +277,8 @@ impl<'a> Walk<'a> {
         if let Some(detail) = self.admission.keys_left_over() {
             self.found(None, "keys-differ", format!("{detail} ({})", identity.issuer));
         }
-        let Self { head, cast, findings, .. } = self;
-        Ok(Checked { head: head.head(), root, cast, findings })
+        let Self { head, threads, findings, .. } = self;
+        Ok(Checked { head: head.head(), root, threads, findings })
     }
 
     fn compare(&mut self, known: &Known) {

@@ -91,9 +91,8 @@ impl Reader<'_> {
         for index in self.indices_with(Field::RecordId, id, RECORDS_MAX)? {
             let logged = self.logged(index)?;
             let payload = logged.statement.payload().unwrap_or_default();
-            if let Record::Pacr(record) = read_payload(logged.statement.header(), payload).record {
-                records.push(*record);
-            }
+            let read = read_payload(logged.statement.header(), payload);
+            records.extend(read.into_record::<PacrRecord>().map(|(record, _)| *record));
         }
         Ok(records)
     }

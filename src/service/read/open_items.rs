@@ -65,7 +65,7 @@ impl Reader<'_> {
 
     fn open_item(&mut self, index: LeafIndex) -> Result<Option<ItemView>, ReadError> {
         let entry = self.entry(index)?;
-        let is_open = entry.is_opening() && !self.is_superseded(&entry)?;
+        let is_open = entry.summary.is_open && !self.is_superseded(&entry)?;
         Ok(is_open.then(|| ItemView::from(&entry)))
     }
 

@@ -112,7 +112,7 @@ fn facts(logged: &LoggedStatement) -> story::Entry {
         issuer: header.claims.issuer.clone().unwrap_or_default(),
         subject: header.claims.subject.clone().unwrap_or_default(),
         time: logged.stored.time,
-        profile: read.record.profile(),
+        profile: read.profile(),
         is_bound: !read.findings.iter().any(|f| profile::capsule::BINDING.contains(&f.code)),
         binding: None,
         summary: read.summary,

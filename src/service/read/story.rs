@@ -42,7 +42,7 @@ impl Reader<'_> {
             unexplored: left.take(UNEXPLORED_MAX).collect(),
             tree_size: self.size(),
         };
-        Ok(Some(StoryView::new(&Story::tell(entries), extent)))
+        Ok(Some(StoryView::new(&Story::new(entries), extent)))
     }
 
     /// Establishes how the issuers of outcomes and reversals were

@@ -375,7 +375,7 @@ fn leaves(indices: &[u64]) -> Vec<LeafIndex> {
 }
 
 fn reporter(story: &Story, index: u64) -> Option<Reporter> {
-    let entry = story.teller(index)?;
+    let entry = story.entry(index)?;
     let binding = entry.binding.map(Binding::name).map(Cow::from);
     Some(Reporter { issuer: entry.issuer.clone(), binding })
 }
@@ -423,7 +423,7 @@ impl StoryView {
             head: session.head.as_ref().map(|head| head.hash.clone()),
             is_gap_free: session.is_gap_free,
         };
-        let finding = |odd: &story::Oddity| StoryFinding {
+        let finding = |odd: &story::Anomaly| StoryFinding {
             index: LeafIndex::new(odd.index),
             code: odd.code.into(),
             severity: odd.severity.name().into(),
@@ -440,7 +440,7 @@ impl StoryView {
             outcomes: story.outcomes.iter().map(outcome).collect(),
             reversals: story.reversals.iter().map(reversal).collect(),
             sessions: story.sessions.iter().map(session).collect(),
-            findings: story.oddities.iter().map(finding).collect(),
+            findings: story.anomalies.iter().map(finding).collect(),
             id: extent.id,
             is_cut: extent.is_cut,
             limit: extent.limit.map(Cow::from),

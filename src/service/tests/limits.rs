@@ -2,7 +2,6 @@
 //! nothing that is logged.
 
 use super::*;
-use crate::config::Pacr;
 use crate::profile::pacr::{JSON_CONTENT_TYPE, describe};
 use crate::service::{ReplayOptions, replay};
 
@@ -32,8 +31,8 @@ async fn causal_records_over_a_limit_are_refused_by_its_name() {
     service.shut_down().unwrap();
     drop(service);
 
-    let pacr = Pacr { predecessors: 4, payload_bytes: 100 };
-    let tight = Options { pacr, ..options() };
+    let record_limits = [("pacr.predecessors", 4), ("pacr.payload_bytes", 100)].into();
+    let tight = Options { record_limits, ..options() };
     let service = open(&data(&outside), tight, Metrics::new("test")).unwrap();
     for (number, causes, payload, said) in [
         (3, 4, 100, None),

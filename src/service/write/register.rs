@@ -13,7 +13,7 @@ use crate::envelope::{
 };
 use crate::log::{LeafIndex, TreeSize};
 use crate::policy::Decision;
-use crate::profile::{self, Read, Record};
+use crate::profile::{self, Read, Record, Size};
 use crate::receipt::Receipt;
 use crate::service::{Fault, Rejected, Rules, Service, Snapshot, history, now};
 use crate::store::{Term, Terms, fact_terms};
@@ -206,7 +206,7 @@ impl Service {
             self.refuse_too_often(&rules, &authentic)?;
         }
         let read = profile::read(&authentic);
-        self.refuse_over_limit(&read.record)?;
+        self.refuse_over_limit(read.record.as_ref())?;
         let terms = Terms::of(authentic.statement().header(), &read);
         let announcement = Some(announcement);
         let candidate = Candidate { rules, authentic, size, read, terms, is_charged, announcement };
@@ -399,20 +399,14 @@ impl Service {
         if size > limit { Err(envelope::Error::TooLarge { size, limit }) } else { Ok(()) }
     }
 
-    /// Refuses a causal record beyond the operator's limits. These are
-    /// settings and not on the log, so replay does not check them.
-    fn refuse_over_limit(&self, record: &Record) -> Result<(), Rejected> {
-        let Record::Pacr(record) = record else { return Ok(()) };
-        let limits = &self.options.pacr;
-        let (saw, limit) = (record.predecessors_written(), limits.predecessors);
-        if saw > limit {
-            let (what, setting) = ("predecessors", "pacr.predecessors");
-            return Err(Rejected::OverLimit { what, saw, limit, setting });
-        }
-        let (saw, limit) = (record.payload_bytes(), limits.payload_bytes);
-        if saw > limit {
-            let (what, setting) = ("bytes of payload", "pacr.payload_bytes");
-            return Err(Rejected::OverLimit { what, saw, limit, setting });
+    /// Refuses a record beyond the operator's limits. These are settings and
+    /// not on the log, so replay does not check them.
+    fn refuse_over_limit(&self, record: &dyn Record) -> Result<(), Rejected> {
+        for Size { what, setting, count: saw } in record.sizes() {
+            let limit = self.options.record_limits.get(setting).copied().unwrap_or(usize::MAX);
+            if saw > limit {
+                return Err(Rejected::OverLimit { what, saw, limit, setting });
+            }
         }
         Ok(())
     }

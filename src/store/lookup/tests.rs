@@ -1,7 +1,8 @@
 use super::*;
 use crate::envelope::Header;
-use crate::profile::{Read, Record};
+use crate::profile::{OPAQUE, Opaque, Read};
 use crate::store::fixture::TestLog;
+use crate::toy;
 use crate::wire::budget::Allowance;
 
 /// Two words that are never together but once, and take turns everywhere
@@ -17,7 +18,7 @@ fn check_search_over_budget(log: &TestLog) {
     let terms = |operator: Option<&str>, action_id: Option<&str>| {
         let (operator, action_id) = (operator.map(str::to_owned), action_id.map(str::to_owned));
         let summary = Summary { operator, action_id, ..Summary::default() };
-        let read = Read { record: Record::Opaque, findings: Vec::new(), summary };
+        let read = Read { kind: &OPAQUE, record: Box::new(Opaque), findings: Vec::new(), summary };
         Terms::of(&Header::default(), &read)
     };
     let both = terms(Some("even"), Some("odd"));
@@ -64,4 +65,16 @@ fn value_with_a_zero_byte_is_not_between_rows_of_another() {
         assert!(!range.contains(&row), "{value:?}");
     }
     assert_ne!(Term::new(Field::Issuer, "x\0"), Term::new(Field::Issuer, "x\0\0"));
+}
+
+#[test]
+fn records_of_any_kind_are_indexed() {
+    let read = toy::KIND.read(&Header::default(), b"hello");
+    let terms = Terms::of(&Header::default(), &read);
+    let found: Vec<&Term> = terms.iter().collect();
+    for (field, value) in
+        [(Field::Profile, "toy"), (Field::RecordId, "toy-hello"), (Field::Operator, "acme")]
+    {
+        assert!(found.contains(&&Term::new(field, value)), "{}", field.name());
+    }
 }

@@ -1,6 +1,7 @@
 //! Comparison with upstream's four JSON Schemas: one row for each difference, and
 //! some without. The differences are listed in docs/profiles/cra.md.
 
+use capstan::profile::Record;
 use capstan::profile::cra::trace::Form;
 use capstan::profile::cra::{AtlasRecord, CarpRecord, TraceRecord};
 use capstan::wire::json::Json;

@@ -10,10 +10,9 @@ mod assurance;
 mod check;
 mod claims;
 mod class2;
-mod codes;
 mod describe;
 mod example;
-mod id;
+mod kind;
 mod ledger;
 mod outcome;
 mod payload;
@@ -23,21 +22,17 @@ mod strict;
 pub(crate) mod tests;
 mod vocabulary;
 
-use crate::envelope::Header;
 use crate::profile::finding::{Finding, Severity};
-use crate::profile::{Parent, Summary};
 use crate::wire::jcs::{self, Suite, SuiteDigest};
 use crate::wire::json::Json;
-use crate::wire::time::UnixSeconds;
 
 pub use assurance::{AttestationMode, Derived, EffectMode, LedgerMode};
 pub use check::Class1;
 pub use claims::{BINDING, SUBJECT_PREFIX, subject};
 pub use class2::{Class2, Evidence, Manifest, ManifestError, class2};
-pub use codes::{CODES, CODES_2, LATER_CODES};
 pub use describe::{Attachments, Error as DescriptionError, Mistakes};
 pub use example::Example;
-pub use id::CapsuleIdRecord;
+pub use kind::{CapsuleIdRecord, ID_KIND, KIND, OUTCOME_KIND};
 pub use ledger::class1_ledger;
 pub use outcome::OutcomeRecord;
 pub use produce::{Action, ActionKind, Attested, Disposer, Disposition, Effect, EffectState};
@@ -188,56 +183,6 @@ impl CapsuleRecord {
     pub fn text(&self, block: &str, member: &str) -> Option<&str> {
         Payload(&self.payload).text(block, member)
     }
-
-    /// What policy, index and readers need to know. Of a format we do not
-    /// know, nothing.
-    pub fn summary(&self) -> Summary {
-        let ok = self.class1.ok;
-        if self.format != Format::Two || self.payload == Json::Null {
-            return Summary { ok, is_concealed: self.is_concealed, ..Summary::default() };
-        }
-        let view = Payload(&self.payload);
-        let own = |name| view.get(name).and_then(Json::text).map(str::to_owned);
-        let text = |block, name| view.text(block, name).map(str::to_owned);
-        let effect_mode = self.class1.derived.map(|derived| derived.effect.name().to_owned());
-        Summary {
-            record_id: self.capsule_id(),
-            action_id: own("action_id"),
-            decision_id: view
-                .decision_id()
-                .map(str::to_owned)
-                .or_else(|| self.decision_claim.clone()),
-            operator: own("operator"),
-            developer: own("developer"),
-            action_type: own("action_type"),
-            verdict: text("disposition", "verdict_class"),
-            decision: text("disposition", "decision"),
-            approver: text("disposition", "approver"),
-            human_disposed: view.member("disposition", "human_disposed").and_then(Json::bool),
-            effect_type: text("effect", "type"),
-            effect_status: text("effect", "status"),
-            effect_mode: effect_mode.filter(|_| !self.is_concealed),
-            effect_attestation: text("effect", "effect_attestation"),
-            irreversibility: text("effect", "irreversibility_class"),
-            external_ref: text("effect", "external_ref"),
-            claimed_at: own("timestamp").and_then(|at| UnixSeconds::from_rfc3339(&at)),
-            parent: parent(&view),
-            expires_after: view
-                .member("disposition", "expiry_policy")
-                .and_then(|policy| policy.get("ttl_seconds")?.int())
-                .and_then(|seconds| u64::try_from(seconds).ok()),
-            ok,
-            is_concealed: self.is_concealed,
-            ..Summary::default()
-        }
-    }
-}
-
-fn parent(view: &Payload<'_>) -> Option<Parent> {
-    Some(Parent {
-        record_id: view.digest("chain", "parent_capsule_id")?.to_owned(),
-        relation: view.text("chain", "relation")?.to_owned(),
-    })
 }
 
 /// Concealed members could be any of those the checks read, so none is run.
@@ -253,17 +198,4 @@ fn judge(view: &Payload<'_>, format: &Format, known: &Known<'_>) -> Class1 {
 
 fn recompute(payload: &Json) -> Option<SuiteDigest> {
     Format::identity(payload).ok()
-}
-
-/// Reads the payload of a capsule statement under its header.
-pub(super) fn read(header: &Header, bytes: &[u8]) -> (CapsuleRecord, Vec<Finding>) {
-    let (mut record, stricter) = CapsuleRecord::read(bytes);
-    record.decision_claim = claims::decision_id(header).map(str::to_owned);
-    let mut findings = record.class1.findings.clone();
-    findings.extend(claims::header(header, "agent_action"));
-    if record.format == Format::Two {
-        findings.extend(claims::binding(header, &Payload(&record.payload)));
-    }
-    findings.extend(stricter);
-    (record, findings)
 }

@@ -1,14 +1,16 @@
-//! Outcomes (3.3): what became of an action, learned later.
+//! Outcomes (3.3): what became of an action, reported later.
 //!
 //! The draft defines the media type, the claim and that `sub` equals the
 //! action's. The payload is anybody's: we take any JSON and note what makes
 //! it hard to correlate.
 
+use serde_json::Value;
+
 use super::claims;
 use super::{EFFECT_STATUSES, SUBJECT_PREFIX};
 use crate::envelope::Header;
-use crate::profile::Summary;
 use crate::profile::finding::{Finding, Severity};
+use crate::profile::{Record, Summary};
 use crate::wire::json::Json;
 use crate::wire::time::UnixSeconds;
 
@@ -24,7 +26,7 @@ pub struct OutcomeRecord {
 const REFERENCES: [&str; 4] = ["decision_id", "action_id", "capsule_id", "external_ref"];
 
 impl OutcomeRecord {
-    pub(in crate::profile) fn read(header: &Header, bytes: &[u8]) -> (Self, Vec<Finding>) {
+    pub(super) fn read(header: &Header, bytes: &[u8]) -> (Self, Vec<Finding>) {
         let mut findings = Vec::new();
         let payload = Json::read(bytes).unwrap_or_else(|e| {
             let at = (e.pointer.clone(), format!("not JSON: {e}"));
@@ -80,12 +82,15 @@ impl OutcomeRecord {
     pub fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
     }
+}
 
-    /// What policy, index and readers need to know. The action is found by
-    /// subject and decision id, so nothing here is taken from the subject.
-    pub fn summary(&self) -> Summary {
+impl Record for OutcomeRecord {
+    /// The action is found by subject and decision id, so nothing here is taken
+    /// from the subject.
+    fn summary(&self) -> Summary {
         let own = |name| self.text(name).map(str::to_owned);
         Summary {
+            is_outcome: true,
             action_id: own("action_id"),
             decision_id: self.decision_claim.clone().or_else(|| own("decision_id")),
             operator: own("operator"),
@@ -96,5 +101,9 @@ impl OutcomeRecord {
             ok: Some(self.payload != Json::Null),
             ..Summary::default()
         }
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        self.subject().map(|subject| ("about", subject.into())).into_iter().collect()
     }
 }

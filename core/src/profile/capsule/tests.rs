@@ -6,6 +6,8 @@ mod producing;
 mod stricter;
 
 use super::*;
+use crate::profile::{Record, Summary};
+use crate::wire::time::UnixSeconds;
 
 /// A Capsule with every block of the profile.
 pub(super) const GOOD: &str = r#"{

@@ -6,7 +6,6 @@
 
 pub mod atlas;
 pub mod carp;
-mod codes;
 mod grammar;
 mod notes;
 mod schema;
@@ -16,7 +15,6 @@ pub mod trace;
 
 pub use atlas::AtlasRecord;
 pub use carp::CarpRecord;
-pub use codes::CODES;
 pub use trace::TraceRecord;
 
 /// Whether a text is a UUID of RFC 9562 in lowercase, and of which version.

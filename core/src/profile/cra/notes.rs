@@ -5,7 +5,10 @@ use crate::profile::finding::{Finding, Severity};
 
 /// Findings kept of one payload. Enough for a person, and for a policy, which
 /// asks for codes.
-pub(super) const FINDINGS_MAX: usize = 100;
+const FINDINGS_MAX: usize = 100;
+
+/// The code of the last finding, when there are more.
+pub(super) const NOTES_CODES: &[&str] = &["cra-findings-left-out"];
 
 /// The findings of one payload.
 #[derive(Debug, Default)]

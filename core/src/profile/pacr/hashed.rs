@@ -8,6 +8,7 @@
 
 use super::tag::Tag;
 use super::tuple::SixTuple;
+use crate::profile::PayloadForm;
 use crate::wire::digest::Digest;
 
 /// Random bytes at the start of a disclosure.
@@ -17,34 +18,13 @@ pub const SALT_BYTES: usize = 32;
 /// (payload-hash-alg: SHA-256) and a byte string of 32.
 const ENVELOPE: &[u8] = &[0x82, 0xa1, 0x19, 0x01, 0x02, 0x2f, 0x58, 0x20];
 
-/// What a log can read of a payload.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PayloadForm {
-    /// Something, in clear; also whatever could not be read.
-    Clear,
-    /// Nothing, or an intervention tag alone.
-    Empty,
-    /// The digest of a disclosure.
-    Hashed,
-}
-
-impl PayloadForm {
-    /// Its name in policies and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Clear => "clear",
-            Self::Empty => "empty",
-            Self::Hashed => "hashed",
-        }
-    }
-
-    /// The form of a payload, if there is one that can be read.
-    pub(super) fn of(payload: Option<&[u8]>) -> Self {
-        match payload.map(Tag::read) {
-            Some(Ok(tag)) if tag.inner.is_empty() => Self::Empty,
-            Some(Ok(tag)) if digest(tag.inner).is_some() => Self::Hashed,
-            Some(_) | None => Self::Clear,
-        }
+/// The form of a payload, if there is one that can be read. An intervention tag
+/// alone is empty.
+pub(super) fn form(payload: Option<&[u8]>) -> PayloadForm {
+    match payload.map(Tag::read) {
+        Some(Ok(tag)) if tag.inner.is_empty() => PayloadForm::Empty,
+        Some(Ok(tag)) if digest(tag.inner).is_some() => PayloadForm::Hashed,
+        Some(_) | None => PayloadForm::Clear,
     }
 }
 

@@ -5,7 +5,6 @@
 //! stops at the first violation. Rules 6 and 7 flag, every other one is an
 //! error. A tag that cannot be read never makes a record an observation.
 
-mod codes;
 mod compare;
 pub mod dag;
 mod describe;
@@ -14,6 +13,7 @@ mod form;
 mod hashed;
 mod id;
 mod import;
+mod kind;
 mod prov;
 mod rules;
 mod tag;
@@ -21,17 +21,17 @@ mod tag;
 mod tests;
 mod tuple;
 
-use crate::profile::Summary;
+use crate::profile::PayloadForm;
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::cbor::Value;
 use crate::wire::digest::Digest;
 use crate::wire::json::Json;
 
-pub use codes::{CODES, IMPORT_CODES};
 pub use compare::{Compared, Comparison, Estimates};
 pub use describe::{Error as DescriptionError, describe, describe_hashed};
-pub use hashed::{Disclosure, PayloadForm, SALT_BYTES};
+pub use hashed::{Disclosure, SALT_BYTES};
 pub use id::CausalId;
+pub use kind::KIND;
 pub use prov::{mark_cut, prov, prov_bytes};
 pub use tag::{Error as TagError, Kind, Tag};
 pub use tuple::{CognitiveSplit, Estimate, Resources, SixTuple};
@@ -191,7 +191,7 @@ impl PacrRecord {
 
     /// Whether its payload can be read by everybody.
     pub fn payload_form(&self) -> PayloadForm {
-        PayloadForm::of(self.parts.payload.as_deref())
+        hashed::form(self.parts.payload.as_deref())
     }
 
     /// Whether its payload is the digest of this disclosure; none if it is no
@@ -223,21 +223,6 @@ impl PacrRecord {
     /// The record as deterministic CBOR, when it is whole.
     pub fn to_cbor(&self) -> Option<Vec<u8>> {
         self.tuple().map(SixTuple::to_cbor)
-    }
-
-    /// What policy, index and readers need to know. A record names nobody and
-    /// no time; its own cause is never among its predecessors.
-    pub fn summary(&self) -> Summary {
-        let causes = tuple::as_set(&self.parts.predecessors);
-        let others = causes.into_iter().filter(|cause| Some(*cause) != self.parts.id);
-        Summary {
-            record_id: self.id().map(|id| id.to_string()),
-            predecessors: others.map(|id| id.to_string()).collect(),
-            intervention: Some(self.intervention().to_owned()),
-            content: Some(self.content.to_string()),
-            ok: Some(self.verdict != Verdict::Refused),
-            ..Summary::default()
-        }
     }
 }
 

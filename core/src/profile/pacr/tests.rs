@@ -5,6 +5,7 @@ mod producing;
 use serde_json::{Value as Written, json};
 
 use super::*;
+use crate::profile::Record;
 use crate::wire::text;
 
 pub(super) const ID: &str = "0190A1B2C3D4E5F60718293A4B5C6D7E";

@@ -5,8 +5,8 @@ use super::merkle::MerkleRule;
 use super::moment::{Moment, Window};
 use super::shape::Shape;
 use crate::envelope::Header;
-use crate::profile::Summary;
 use crate::profile::finding::{Finding, Severity};
+use crate::profile::{Record, Summary};
 use crate::wire::digest::Digest;
 use crate::wire::jcs::{Suite, SuiteDigest};
 use crate::wire::json::Json;
@@ -124,9 +124,10 @@ impl PcaCertificateRecord {
                 .ok_or_else(|| format!("metadata.merkle_rule is {name:?}")),
         }
     }
+}
 
-    /// What policy, index and readers need to know.
-    pub fn summary(&self) -> Summary {
+impl Record for PcaCertificateRecord {
+    fn summary(&self) -> Summary {
         let own = |name| self.text(name).map(str::to_owned);
         let action = match self.steps() {
             [only] => only.get("action_type").and_then(Json::text),

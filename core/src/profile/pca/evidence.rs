@@ -2,8 +2,8 @@
 //! "Evidence Capsule"; it is no Agent Action Capsule, and is never called one.
 
 use super::shape::Shape;
-use crate::profile::Summary;
 use crate::profile::finding::{Finding, Severity};
+use crate::profile::{Record, Summary};
 use crate::wire::digest::Digest;
 use crate::wire::json::Json;
 
@@ -51,10 +51,12 @@ impl PcaEvidenceRecord {
             .iter()
             .filter_map(|proof| Some((proof.get("type")?.text()?, proof.get("digest")?.text()?)))
     }
+}
 
-    /// What policy, index and readers need to know. It has no name of its
+impl Record for PcaEvidenceRecord {
+    /// It has no name of its
     /// own, so its bytes are its name.
-    pub fn summary(&self) -> Summary {
+    fn summary(&self) -> Summary {
         Summary {
             record_id: Some(self.bytes_digest.to_string()),
             ok: Some(!self.findings.iter().any(|finding| finding.gating)),

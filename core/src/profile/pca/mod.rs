@@ -6,11 +6,11 @@
 //! statement around a certificate.
 
 mod certificate;
-mod codes;
 mod constraints;
 mod digest;
 mod evidence;
 mod execute;
+mod kind;
 mod memory;
 mod merkle;
 mod moment;
@@ -20,16 +20,13 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use crate::envelope::Header;
-use crate::profile::finding::Finding;
-
 pub use certificate::{PcaCertificateRecord, STEPS_MAX};
-pub use codes::CODES;
 pub use constraints::Constraints;
 pub use digest::{Label, StepInputs, pc_digest, plan_digest, step_digest};
 pub use evidence::{PROOFS_MAX, PcaEvidenceRecord};
 pub use execute::check;
 pub use execute::{Check, Checked, Demand, Evaluation, Level, Outcome, Request, Source, Verdict};
+pub use kind::{CERTIFICATE_KIND, EVIDENCE_KIND};
 pub use memory::{NonceMemory, Nonces};
 pub use merkle::{MerkleProof, MerkleRule};
 pub use observations::Observations;
@@ -39,15 +36,3 @@ pub use reason::{Decision, Imported, ReasonCode};
 pub const CERTIFICATE_CONTENT_TYPE: &str = "application/pca-certificate+json";
 /// The content type of PCA evidence.
 pub const EVIDENCE_CONTENT_TYPE: &str = "application/pca-evidence+json";
-
-/// Reads the payload of a certificate statement under its header.
-pub(super) fn read(header: &Header, bytes: &[u8]) -> (PcaCertificateRecord, Vec<Finding>) {
-    certificate::read(header, bytes)
-}
-
-/// Reads the payload of an evidence statement.
-pub(super) fn read_evidence(bytes: &[u8]) -> (PcaEvidenceRecord, Vec<Finding>) {
-    let record = PcaEvidenceRecord::read(bytes);
-    let findings = record.findings().to_vec();
-    (record, findings)
-}

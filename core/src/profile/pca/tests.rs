@@ -7,7 +7,10 @@ use proptest::prelude::*;
 
 use super::moment::Moment;
 use super::*;
+use crate::envelope::Header;
 use crate::envelope::{Claims, ContentType};
+use crate::profile::Record;
+use crate::profile::finding::Finding;
 use crate::profile::read_payload;
 use crate::wire::digest::Digest;
 use crate::wire::jcs::Suite;
@@ -137,13 +140,13 @@ fn content_types_and_the_issuer() {
     let text = crate::wire::jcs::canonical(&certificate(&[])).unwrap();
     let read = |issuer| read_payload(&header(CERTIFICATE_CONTENT_TYPE, issuer), text.as_bytes());
     let own = read("planner");
-    assert_eq!(own.record.profile(), "pca-certificate");
+    assert_eq!(own.profile(), "pca-certificate");
     assert_eq!(told(&own.findings), [("pca_plan_unverified", "/plan_digest")]);
     assert_eq!(own.record.summary().nonce.as_deref(), Some("n"));
     assert!(told(&read("somebody").findings).contains(&("pca_issuer_not_planner", "iss")));
     let evidence = br#"{"capsule_version":"1.0","proofs":[]}"#;
     let read = read_payload(&header(EVIDENCE_CONTENT_TYPE, "planner"), evidence);
-    assert_eq!(read.record.profile(), "pca-evidence");
+    assert_eq!(read.profile(), "pca-evidence");
     assert_eq!(read.record.summary().ok, Some(true));
     assert_eq!(told(&read.findings), [("pca_no_proofs", "/proofs")]);
 }

@@ -162,7 +162,7 @@ fn remember(earlier: &[&SignedStatement]) -> Memory {
         let header = statement.header();
         let read = profile::read_payload(header, statement.payload().unwrap_or_default());
         let issuer = header.claims.issuer.as_deref().unwrap_or_default();
-        memory.hear(issuer, &read.record, &read.summary);
+        memory.add(issuer, &read.summary);
     }
     memory
 }

@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
         let issuer = header.claims.issuer.clone();
         let issuer = issuer.with_context(|| format!("{} names no issuer", path.display()))?;
         let content_type = header.content_type.as_ref().map(ToString::to_string);
-        seen.entry((read.record.profile(), content_type)).or_default().insert(issuer);
+        seen.entry((read.profile(), content_type)).or_default().insert(issuer);
     }
     let text = write(&seen, args.files.len());
     Policy::parse(&text).context("the sample does not make a policy")?;

@@ -4,44 +4,31 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::cli::check::report::finding;
 use crate::envelope::SignedStatement;
-use crate::profile::{self, Compared, Control, Record, Resumption};
+use crate::profile::{self, Compared, Control, Read, Resumption, Role};
 use crate::service::views::RecordView;
 use crate::wire::printable::{Printable, printable};
 
-/// The facts of a record, and what was noticed while reading it. The modes
-/// of a Capsule are those of the payload alone: a receipt counts only once
-/// `verify` has checked it.
+/// The facts of a record and the findings of its reader. The modes of a Capsule
+/// are those of the payload alone: a receipt counts only once `verify` has
+/// checked it.
 pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
     let read = profile::read_payload(statement.header(), statement.payload()?);
-    if read.record == Record::Control(Control::Resumption) {
+    if read.get() == Some(&Control::Resumption) {
         return Resumption::read(statement.payload()?).ok().map(|said| resumption(&said));
     }
-    if matches!(read.record, Record::Control(_) | Record::Hash(_) | Record::Opaque) {
+    fields(&read)
+}
+
+fn fields(read: &Read) -> Option<Json> {
+    if read.kind.role != Role::Record {
         return None;
     }
     let mut fields = Map::new();
-    fields.insert("artefact".to_owned(), read.record.profile().into());
+    fields.insert("artefact".to_owned(), read.profile().into());
     if let Ok(Json::Object(summary)) = serde_json::to_value(RecordView::from(&read.summary)) {
         fields.extend(summary);
     }
-    if let Record::Capsule(capsule) = &read.record {
-        fields.extend(capsule.class1().derived.map(|derived| {
-            let modes = json!({
-                "attestation_mode": derived.attestation.name(),
-                "effect_mode": derived.effect.name(),
-                "ledger_mode": derived.ledger.name(),
-            });
-            ("derived".to_owned(), modes)
-        }));
-    }
-    if let Record::Outcome(outcome) = &read.record {
-        fields.extend(outcome.subject().map(|sub| ("about".to_owned(), sub.into())));
-    }
-    if let Record::Pacr(record) = &read.record {
-        fields.insert("intervention".to_owned(), record.intervention().into());
-        fields.extend(record.sim_real_corr().map(|n| ("sim_real_corr".to_owned(), n.into())));
-        fields.insert("verdict_by_draft".to_owned(), record.verdict().name().into());
-    }
+    fields.extend(read.record.fields().into_iter().map(|(name, value)| (name.to_owned(), value)));
     let findings: Vec<Json> = read.findings.iter().map(finding).collect();
     fields.insert("findings".to_owned(), findings.into());
     Some(fields.into())
@@ -66,4 +53,21 @@ pub(super) fn finding_line(finding: &Json) -> Option<Printable> {
     let at = text("at").filter(|at| !at.is_empty()).map(|at| printable!(" at {}", at));
     let at = at.unwrap_or_default();
     Some(printable!("{} {}{}: {}", text("severity")?, text("code")?, at, text("detail")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::envelope::Header;
+    use crate::toy;
+
+    #[test]
+    fn fields_of_any_kind_are_shown() {
+        let read = toy::KIND.read(&Header::default(), b"hello!");
+        let shown = fields(&read).unwrap();
+        assert_eq!(shown["artefact"], "toy");
+        assert_eq!(shown["record_id"], "toy-hello!");
+        assert_eq!(shown["letters"], 6);
+        assert_eq!(shown["findings"][0]["code"], "toy-loud");
+    }
 }

@@ -207,6 +207,6 @@ fn sound_log_is_counted() {
         let checked = fsck_on(log.open().unwrap(), &log.guard(), &mut |_, _| ()).unwrap();
         assert_eq!(checked.head.size.get(), 262);
         assert_eq!(checked.root, Some(checked.head.root));
-        assert_eq!((checked.cast.issuers(), checked.cast.threads()), (2, 262));
+        assert_eq!((checked.threads.issuers(), checked.threads.count()), (2, 262));
     }
 }

@@ -87,19 +87,22 @@ struct ThresholdEntry {
 impl Manifest {
     /// Reads TOML, or JSON when the text starts with `{`.
     pub fn parse(text: &str) -> Result<Self, ManifestError> {
-        let file: File = if text.trim_start().starts_with('{') {
-            Json::read(text.as_bytes()).map_err(ManifestError::Json)?;
-            serde_json::from_str(text).map_err(|e| ManifestError::Shape { why: e.to_string() })?
+        let (file, document): (File, Json) = if text.trim_start().starts_with('{') {
+            let document = Json::read(text.as_bytes()).map_err(ManifestError::Json)?;
+            let file = serde_json::from_str(text);
+            (file.map_err(|e| ManifestError::Shape { why: e.to_string() })?, document)
         } else {
-            toml::from_str(text)
-                .map_err(|e| ManifestError::Shape { why: toml_mistake(&e, text) })?
+            let file = toml::from_str(text);
+            let file = file.map_err(|e| ManifestError::Shape { why: toml_mistake(&e, text) })?;
+            (file, Json::Null)
         };
         let mut constraints: Vec<Constraint> = Vec::with_capacity(file.constraint.len());
-        for entry in file.constraint {
+        for (place, entry) in file.constraint.into_iter().enumerate() {
             if constraints.iter().any(|c| c.id == entry.id) {
                 return Err(ManifestError::Repeated { id: entry.id });
             }
-            constraints.push(constraint(entry)?);
+            let written = document.pointer(&format!("/constraint/{place}/threshold"));
+            constraints.push(constraint(entry, written.and_then(Json::array))?);
         }
         Ok(Self { name: file.manifest, constraints })
     }
@@ -114,16 +117,23 @@ impl Manifest {
     }
 }
 
-fn constraint(entry: ConstraintEntry) -> Result<Constraint, ManifestError> {
+/// `written` are the thresholds as our JSON reader has them: it keeps every digit
+/// of a number, where serde makes a double.
+fn constraint(
+    entry: ConstraintEntry,
+    written: Option<&[Json]>,
+) -> Result<Constraint, ManifestError> {
     let id = entry.id;
     let schema = entry.evidence_schema.map(|schema| {
         jsonschema::validator_for(&schema)
             .map_err(|e| ManifestError::Schema { id: id.clone(), why: e.to_string() })
     });
-    let thresholds = entry.threshold.into_iter().map(|entry| {
-        let spelled = match &entry.value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+    let thresholds = entry.threshold.into_iter().enumerate().map(|(place, entry)| {
+        let token = written.and_then(|all| all.get(place)?.get("value"));
+        let spelled = match (token, &entry.value) {
+            (Some(Json::Number(token)), _) => token.clone(),
+            (_, Value::String(text)) => text.clone(),
+            (_, other) => other.to_string(),
         };
         let value = Decimal::parse(&spelled)
             .ok_or_else(|| ManifestError::Threshold { id: id.clone(), value: spelled.clone() })?;

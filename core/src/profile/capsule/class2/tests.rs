@@ -151,6 +151,10 @@ fn manifests() {
     for (text, code) in cases {
         assert_eq!(Manifest::parse(text).unwrap_err().code(), code, "{text}");
     }
+    let exact = r#"{"manifest":"m","constraint":[{"id":"a","threshold":[{"at":"/x","op":">","value":0.10000000000000000001}]}]}"#;
+    let manifest = Manifest::parse(exact).unwrap();
+    let threshold = &manifest.constraint("a").unwrap().thresholds[0];
+    assert_eq!(threshold.to_string(), "/x > 0.10000000000000000001", "no digit is lost");
 }
 
 #[test]

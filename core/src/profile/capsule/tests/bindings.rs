@@ -1,8 +1,9 @@
 //! Header claims against payloads; outcomes and bare ids.
 
 use super::*;
+use crate::envelope::Header;
 use crate::envelope::{Claims, ContentType};
-use crate::profile::{Read, Record, read_payload};
+use crate::profile::{Read, read_payload};
 
 fn header(content_type: &str) -> Header {
     let named = [
@@ -41,7 +42,7 @@ fn every_binding_code() {
     let good = header(CONTENT_TYPE);
     let read = read_good(&good);
     assert_eq!(read.findings, []);
-    assert_eq!(read.record.profile(), "capsule");
+    assert_eq!(read.profile(), "capsule");
     assert_eq!(read.record.summary().decision_id.as_deref(), Some("order-7"));
     let mut produced = Vec::new();
     let mut expect = |change: &dyn Fn(&mut Header), expected: &[&'static str]| {
@@ -89,11 +90,11 @@ fn outcomes() {
     claim(&mut header, "capsule_statement_type", Some("outcome"));
     let read = read_payload(&header, br#"{"kind":"reversal","external_ref":"erp:7"}"#);
     assert_eq!(read.findings, []);
-    assert_eq!(read.record.profile(), "capsule-outcome");
+    assert_eq!(read.profile(), "capsule-outcome");
     let summary = read.record.summary();
     assert_eq!((summary.decision_id.as_deref(), summary.ok), (Some("order-7"), Some(true)));
     assert_eq!(summary.external_ref.as_deref(), Some("erp:7"));
-    let Record::Outcome(record) = &read.record else { panic!() };
+    let record = read.get::<OutcomeRecord>().unwrap();
     assert_eq!(record.subject(), header.claims.subject.as_deref());
     assert!(record.payload().get("kind").is_some());
 
@@ -114,7 +115,7 @@ fn bare_ids() {
     let header = header(ID_CONTENT_TYPE);
     let read = read_payload(&header, &[7; 32]);
     assert_eq!(read.findings, []);
-    assert_eq!(read.record.profile(), "capsule-id");
+    assert_eq!(read.profile(), "capsule-id");
     assert_eq!(read.record.summary().record_id, Some("07".repeat(32)));
     let read = read_payload(&header, &[7; 64]);
     assert_eq!(codes(&read), ["capsule_id_malformed"]);

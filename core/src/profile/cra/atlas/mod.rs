@@ -12,15 +12,39 @@ use std::sync::LazyLock;
 
 use jsonschema::Validator;
 
-use super::notes::Notes;
+use super::notes::{NOTES_CODES, Notes};
 use super::schema;
 use crate::profile::Summary;
 use crate::profile::finding::Finding;
+use crate::profile::kind::{Codes, Record, RecordKind, Role, boxed};
 use crate::wire::digest::Digest;
-use crate::wire::json::Json;
+use crate::wire::json::{self, Json};
 
 /// The content type of a manifest.
 pub const CONTENT_TYPE: &str = "application/vnd.cra.atlas+json";
+
+/// Atlas manifests.
+pub static KIND: RecordKind = RecordKind {
+    name: "atlas",
+    role: Role::Record,
+    content_types: &[CONTENT_TYPE],
+    read: |_, payload| boxed(AtlasRecord::read(payload)),
+    codes: &[Codes::new(CODES), Codes::new(NOTES_CODES), Codes::new(json::CODES)],
+    later_codes: &[],
+    page: "docs/profiles/cra.md",
+};
+
+const CODES: &[&str] = &[
+    "atlas-action-unknown",
+    "atlas-dependency-self",
+    "atlas-glob-empty",
+    "atlas-id-repeated",
+    "atlas-nothing-allowed",
+    "atlas-pack-unknown",
+    "atlas-path-outside",
+    "atlas-policy-actions-opaque",
+    "atlas-schema-violation",
+];
 
 static MANIFEST: LazyLock<Option<Validator>> =
     LazyLock::new(|| schema::compile(include_str!("manifest.schema.json")));
@@ -63,9 +87,10 @@ impl AtlasRecord {
         let text = |name| self.manifest.get(name).and_then(Json::text);
         Some(format!("{}@{}", text("atlas_id")?, text("version")?))
     }
+}
 
-    /// What policy, index and readers need to know.
-    pub fn summary(&self) -> Summary {
+impl Record for AtlasRecord {
+    fn summary(&self) -> Summary {
         let record_id = self.name().filter(|_| self.ok);
         Summary {
             content: record_id.as_ref().map(|_| self.content.to_string()),

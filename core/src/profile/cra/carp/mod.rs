@@ -13,18 +13,40 @@ use std::sync::LazyLock;
 use jsonschema::Validator;
 
 use super::grammar::{Stamp, uuid_version};
-use super::notes::Notes;
+use super::notes::{NOTES_CODES, Notes};
 use super::schema;
 use crate::profile::Summary;
 use crate::profile::finding::{Finding, Severity};
+use crate::profile::kind::{Codes, Record, RecordKind, Role, boxed};
 use crate::wire::digest::Digest;
-use crate::wire::json::Json;
+use crate::wire::json::{self, Json};
 use crate::wire::time::UnixSeconds;
 
 pub use execution::{NotAuthorised, authorises};
 
 /// The content type of all CARP documents.
 pub const CONTENT_TYPE: &str = "application/vnd.cra.carp+json";
+
+/// CARP requests, resolutions and execute responses.
+pub static KIND: RecordKind = RecordKind {
+    name: "carp",
+    role: Role::Record,
+    content_types: &[CONTENT_TYPE],
+    read: |_, payload| boxed(CarpRecord::read(payload)),
+    codes: &[Codes::new(CODES), Codes::new(NOTES_CODES), Codes::new(json::CODES)],
+    later_codes: &[],
+    page: "docs/profiles/cra.md",
+};
+
+const CODES: &[&str] = &[
+    "carp-action-conflict",
+    "carp-clock-skew",
+    "carp-decision-conflict",
+    "carp-decision-doubtful",
+    "carp-kind-unknown",
+    "carp-schema-violation",
+    "carp-uuid-not-v7",
+];
 
 static REQUEST: LazyLock<Option<Validator>> =
     LazyLock::new(|| schema::compile(include_str!("request.schema.json")));
@@ -143,9 +165,10 @@ impl CarpRecord {
     pub fn claimed_at(&self) -> Option<UnixSeconds> {
         Stamp::parse(self.text("/timestamp")?)?.time
     }
+}
 
-    /// What policy, index and readers need to know.
-    pub fn summary(&self) -> Summary {
+impl Record for CarpRecord {
+    fn summary(&self) -> Summary {
         let own = |pointer| self.text(pointer).map(str::to_owned);
         let Some(kind) = self.kind else {
             return Summary { ok: Some(self.ok), ..Summary::default() };

@@ -16,8 +16,11 @@ mod summary;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::profile::cra::notes::NOTES_CODES;
 use crate::profile::finding::Finding;
+use crate::profile::kind::{Codes, Record, RecordKind, Role, boxed, media_type};
 use crate::profile::{Span, Summary};
+use crate::wire::json;
 
 pub use chain::{Break, Chain};
 pub use compare::{Difference, Parting, compare};
@@ -37,6 +40,45 @@ pub const BATCH_CONTENT_TYPE: &str = "application/vnd.cra.trace+jsonl";
 /// Events in one statement. An event has some 500 bytes, so a statement of
 /// ordinary size holds 120; this bounds what a larger one may cost.
 pub const EVENTS_MAX: usize = 4096;
+
+/// Events of a TRACE session, one or a batch.
+pub static KIND: RecordKind = RecordKind {
+    name: "trace",
+    role: Role::Record,
+    content_types: &[CONTENT_TYPE, BATCH_CONTENT_TYPE],
+    read: |header, payload| {
+        let is_batch = media_type(header) == Some(BATCH_CONTENT_TYPE);
+        let read = if is_batch { TraceRecord::read_batch } else { TraceRecord::read };
+        boxed(read(payload))
+    },
+    codes: &[Codes::new(CODES), Codes::new(NOTES_CODES), Codes::new(json::CODES)],
+    later_codes: &[],
+    page: "docs/profiles/cra.md",
+};
+
+const CODES: &[&str] = &[
+    "chain-broken",
+    "hash-cra-core",
+    "hash-mismatch",
+    "invalid-genesis",
+    "sequence-gap",
+    "trace-empty",
+    "trace-event-id-repeated",
+    "trace-event-type-unknown",
+    "trace-member-malformed",
+    "trace-member-missing",
+    "trace-member-unknown",
+    "trace-not-object",
+    "trace-number-beyond-double",
+    "trace-number-not-plain",
+    "trace-number-respelt",
+    "trace-payload-incomplete",
+    "trace-sessions-mixed",
+    "trace-time-not-exact",
+    "trace-time-regression",
+    "trace-too-many-events",
+    "trace-uuid-not-v7",
+];
 
 /// The events of one statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,9 +124,10 @@ impl TraceRecord {
     pub fn span(&self) -> Option<&Span> {
         self.span.as_ref()
     }
+}
 
-    /// What policy, index and readers need to know.
-    pub fn summary(&self) -> Summary {
+impl Record for TraceRecord {
+    fn summary(&self) -> Summary {
         summary::of(&self.events, self.span.clone(), self.ok)
     }
 }

@@ -1,5 +1,5 @@
-//! What a policy looks at: one statement, what was read from it, and the log
-//! before it.
+//! The input of a decision: one statement, what was read from it, and facts
+//! about the log before it.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::profile::{Finding, Read, Severity, Summary};
 use crate::wire::cbor::Value;
 
 /// One statement to be decided.
-pub(super) struct Case<'a> {
+pub(super) struct Input<'a> {
     pub(super) statement: &'a Authentic,
     pub(super) read: &'a Read,
     pub(super) facts: &'a Facts,
@@ -19,7 +19,7 @@ pub(super) struct Case<'a> {
 /// A value some condition looks at; none when the statement does not say.
 pub(super) type Seen<'a> = Option<Cow<'a, str>>;
 
-impl<'a> Case<'a> {
+impl<'a> Input<'a> {
     pub(super) fn new(statement: &'a Authentic, read: &'a Read, facts: &'a Facts) -> Self {
         Self { statement, read, facts }
     }

@@ -1,0 +1,57 @@
+//! Plan certificates and PCA evidence as kinds of records.
+
+use super::{CERTIFICATE_CONTENT_TYPE, EVIDENCE_CONTENT_TYPE, PcaEvidenceRecord, certificate};
+use crate::profile::kind::{Codes, RecordKind, Role, boxed};
+use crate::wire::json;
+
+const PAGE: &str = "docs/profiles/pca.md";
+
+/// Plan certificates.
+pub static CERTIFICATE_KIND: RecordKind = RecordKind {
+    name: "pca-certificate",
+    role: Role::Record,
+    content_types: &[CERTIFICATE_CONTENT_TYPE],
+    read: |header, payload| boxed(certificate::read(header, payload)),
+    codes: &[Codes::new(CODES), Codes::new(json::CODES)],
+    later_codes: &[],
+    page: PAGE,
+};
+
+/// PCA evidence; no Agent Action Capsule.
+pub static EVIDENCE_KIND: RecordKind = RecordKind {
+    name: "pca-evidence",
+    role: Role::Record,
+    content_types: &[EVIDENCE_CONTENT_TYPE],
+    read: |_, payload| {
+        let record = PcaEvidenceRecord::read(payload);
+        let findings = record.findings().to_vec();
+        boxed((record, findings))
+    },
+    codes: &[Codes::new(CODES), Codes::new(json::CODES)],
+    later_codes: &[],
+    page: PAGE,
+};
+
+/// About a certificate or evidence, and also about constraints and observations.
+const CODES: &[&str] = &[
+    "pca_canonical_divergent",
+    "pca_capability_repeated",
+    "pca_digest_malformed",
+    "pca_digest_mismatch",
+    "pca_findings_left_out",
+    "pca_issuer_not_planner",
+    "pca_limit_exceeded",
+    "pca_member_missing",
+    "pca_member_type",
+    "pca_member_unknown",
+    "pca_no_proofs",
+    "pca_no_steps",
+    "pca_not_an_object",
+    "pca_number_unsafe",
+    "pca_plan_unverified",
+    "pca_signature_not_checked",
+    "pca_text_empty",
+    "pca_time_malformed",
+    "pca_version_unsupported",
+    "pca_window_inverted",
+];
