@@ -97,7 +97,8 @@ const SECONDS: [f64; 14] =
 const SIZES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
 /// How a registration ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Outcome {
     /// Appended to the log.
     Registered,
@@ -112,15 +113,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The word used as label.
+    /// Its label value.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Registered => "registered",
-            Self::Known => "known",
-            Self::Rejected => "rejected",
-            Self::Refused => "refused",
-            Self::Fault => "fault",
-        }
+        self.into()
     }
 }
 

@@ -2,7 +2,7 @@
 //! in a process of its own, the client writes prepared bytes to kept-alive
 //! connections and reads whole answers.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -191,22 +191,37 @@ pub(crate) fn batch_rate(count: usize) -> Rate {
     Rate { per_second: count as f64 / seconds, core_us: server.core_us() / count as f64 }
 }
 
-/// The median answer time with one request in flight.
-pub(crate) fn latency_p50_ms(count: usize) -> f64 {
+/// Answers a second and their median time, with so many requests in flight.
+pub(crate) struct Load {
+    pub(crate) per_second: f64,
+    pub(crate) p50_ms: f64,
+}
+
+/// Keeps some requests in flight until all are answered.
+pub(crate) fn load(in_flight: usize, count: usize) -> Load {
     let log = Log::new();
-    let requests = singles(&log.agent.sign(Kind::Opaque, 0, count.max(20)));
+    let requests = singles(&log.agent.sign(Kind::Opaque, 0, count.max(20 * in_flight)));
     let server = Server::start(&log.data);
-    let mut times = Vec::new();
-    runtime().block_on(async {
-        let mut connection = Connection::open(&server.address).await;
-        for request in &requests {
-            let started = Instant::now();
-            connection.send(request, "HTTP/1.1 201").await;
-            times.push(started.elapsed().as_secs_f64() * 1e3);
-        }
-    });
+    let shared = Rc::new((requests, Cell::new(0), RefCell::new(Vec::new())));
+    let tasks = LocalSet::new();
+    for _ in 0..in_flight {
+        let (shared, address) = (shared.clone(), server.address.clone());
+        tasks.spawn_local(async move {
+            let (requests, next, times) = &*shared;
+            let mut connection = Connection::open(&address).await;
+            while let Some(request) = requests.get(next.replace(next.get() + 1)) {
+                let started = Instant::now();
+                connection.send(request, "HTTP/1.1 201").await;
+                times.borrow_mut().push(started.elapsed().as_secs_f64() * 1e3);
+            }
+        });
+    }
+    let started = Instant::now();
+    runtime().block_on(tasks);
+    let mut times = shared.2.take();
     times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    let per_second = times.len() as f64 / started.elapsed().as_secs_f64();
+    Load { per_second, p50_ms: times[times.len() / 2] }
 }
 
 /// Answer times while half of what the log can do is asked of it. The load is

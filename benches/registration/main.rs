@@ -74,7 +74,7 @@ fn main() {
     }
     if only("latency") {
         let fsync = ceiling::fsync_p50_ms(2 * scale);
-        let p50 = http::latency_p50_ms(3 * scale);
+        let p50 = http::load(1, 20 * scale).p50_ms;
         table.figure("fdatasync p50 (2 KiB in place)", fsync, "ms");
         table.at_most(
             "p50 latency, one in flight",
@@ -84,6 +84,20 @@ fn main() {
             "3 x fdatasync + 3 ms",
         );
         http::half_load(&mut table, if quick { 1 } else { 10 });
+    }
+    if only("in-flight") {
+        let alone = http::load(1, 20 * scale);
+        table.figure("one in flight", alone.per_second, "/s");
+        table.figure("p50, one in flight", alone.p50_ms, "ms");
+        for (in_flight, count) in [(8, 100), (64, 200), (256, 400)] {
+            let load = http::load(in_flight, count * scale);
+            table.figure(&format!("{in_flight} in flight"), load.per_second, "/s");
+            let what = format!("p50, {in_flight} in flight");
+            match in_flight {
+                8 => table.at_most(&what, load.p50_ms, 2.0 * alone.p50_ms, "ms", "2 x one"),
+                _ => table.figure(&what, load.p50_ms, "ms"),
+            }
+        }
     }
     if only("growth") {
         http::growth(&mut table, if quick { 4_000 } else { 1_000_000 });

@@ -3,8 +3,9 @@
 #![no_main]
 
 use capstan::profile::Severity;
-use capstan::profile::cra::carp::{Part, authorises, clock_skew};
+use capstan::profile::cra::carp::authorises;
 use capstan::profile::cra::{AtlasRecord, CarpRecord};
+use capstan::profile::exchange::Part;
 use capstan::wire::time::UnixSeconds;
 use libfuzzer_sys::fuzz_target;
 
@@ -13,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let errors = findings.iter().any(|f| f.severity == Severity::Error);
     assert_eq!(carp.summary().ok, Some(!errors));
     if let Some(Part::Request(asked)) = carp.summary().exchange.as_deref() {
-        clock_skew(asked, UnixSeconds::new(0), 5);
+        asked.clock_skew(UnixSeconds::new(0), 5);
     }
     assert!(authorises(&carp, &carp, UnixSeconds::new(0)).is_err());
     let (atlas, findings) = AtlasRecord::read(bytes);

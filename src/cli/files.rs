@@ -9,7 +9,7 @@ use super::Stop;
 use super::output::{Out, stdout_is_terminal};
 use crate::checkpoint::VerifierKey;
 use crate::key::{PublicKey, SigningKey};
-use crate::store::DataDir;
+use crate::store::read_private;
 use crate::trust::{self, TrustAnchors};
 use crate::wire::printable::printable;
 use crate::wire::text;
@@ -88,7 +88,7 @@ pub(super) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 /// A private key that only its owner can read.
 pub(super) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
     refuse_public(path)?;
-    let pem = DataDir::read_private(path)?;
+    let pem = read_private(path)?;
     SigningKey::from_pem(&pem).with_context(|| format!("{}", path.display()))
 }
 

@@ -1,57 +1,31 @@
-//! The command line: one verb, one file.
+//! The command line: one verb, one file, in the directory of its purpose.
 //!
 //! In: arguments. Out: an exit code: 0 yes, 1 no, 2 could not answer,
 //! 3 cannot tell. Verbs compute; `output` alone prints.
 
-mod audit;
-mod backup;
-mod bundle;
+mod check;
 mod client;
-mod config;
-mod dev;
 mod files;
-mod fsck;
 mod hammer;
-mod health;
-mod init;
-mod inspect;
-mod key;
-mod keygen;
-mod lineage;
-mod names;
-mod outbox;
+mod operate;
 mod output;
-mod packaging;
-mod pacr;
-mod pca;
-mod policy;
-mod prove;
-mod raw;
-mod register;
-mod registrar;
-mod reindex;
-mod replay;
-mod report;
-mod restore;
-mod seal;
-mod search;
-mod serve;
+mod produce;
+mod read;
 mod settings;
 mod stop;
-mod succession;
-mod target;
-mod tiles;
-mod trace;
-mod trust;
-mod trust_upgrade;
-mod verify;
-mod wait;
 
 use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
+use check::{audit, pacr, pca, trace, trust, verify};
+use operate::{
+    backup, config, dev, fsck, health, init, key, packaging, policy, reindex, replay, restore,
+    serve,
+};
 use output::Out;
+use produce::{keygen, outbox, register, seal};
+use read::{bundle, inspect, lineage, prove, search};
 use stop::{Answer, Stop, broken_store};
 
 use crate::store;
@@ -165,7 +139,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     let out = Out::new(cli.json, cli.quiet);
-    store::when_hopeless(move |error| i32::from(out.error(&stop::unusable(error))));
+    store::on_fatal_panic(move |error| i32::from(out.error(&stop::unusable(error))));
     match act(cli.verb, &out) {
         Ok(answer) => answer.exit_code(),
         Err(error) => out.error(&error),
@@ -212,7 +186,7 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Answer> {
         Verb::Trust(trust::Verb::Remove(args)) => trust::edit::remove(&args, out),
         Verb::Trust(trust::Verb::Issuer(args)) => trust::issuer::run(&args, out),
         Verb::Trust(trust::Verb::Show(args)) => trust::show(&args, out),
-        Verb::Trust(trust::Verb::Upgrade(args)) => trust_upgrade::run(&args, out),
+        Verb::Trust(trust::Verb::Upgrade(args)) => trust::upgrade::run(&args, out),
         Verb::Verify(args) => verify::run(&args, out),
     }
 }

@@ -117,8 +117,9 @@ fn suggest(suggestion: &Option<String>) -> String {
 }
 
 /// What can be wrong with a setting.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "config-")]
 pub enum Wrong {
     /// A setting that needs another one beside it.
     #[error("{name} needs {needs} as well")]
@@ -162,17 +163,8 @@ impl Wrong {
         }
     }
 
-    /// The stable word for this mistake.
+    /// The stable code of this mistake.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Alone { .. } => "config-alone",
-            Self::SecretEmpty { .. } => "config-secret-empty",
-            Self::SecretFile { .. } => "config-secret-file",
-            Self::SecretTwice { .. } => "config-secret-twice",
-            Self::Syntax { .. } => "config-syntax",
-            Self::Type { .. } => "config-type",
-            Self::Unfit { .. } => "config-unfit",
-            Self::Unknown { .. } => "config-unknown",
-        }
+        self.into()
     }
 }

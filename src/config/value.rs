@@ -7,6 +7,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use strum::{EnumString, IntoStaticStr, VariantNames};
+
 /// What kind of text a setting takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
@@ -140,53 +142,51 @@ impl Value for Secret {
     }
 }
 
-macro_rules! words {
-    ($(#[$doc:meta])+ $name:ident { $($(#[$variant_doc:meta])+ $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])+
-        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-        pub enum $name { $($(#[$variant_doc])+ $variant),+ }
-
+macro_rules! word {
+    ($($name:ty),+) => {$(
         impl $name {
             /// The word as it is written in a file.
             pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
+                self.into()
             }
         }
 
         impl Value for $name {
-            const KIND: Kind = Kind::Word(&[$($word),+]);
+            const KIND: Kind = Kind::Word(Self::VARIANTS);
             fn read(text: &str) -> Option<Self> {
-                match text { $($word => Some(Self::$variant),)+ _ => None }
+                text.parse().ok()
             }
             fn show(&self) -> String {
                 self.as_str().to_owned()
             }
         }
-    };
+    )+};
 }
 
-words! {
-    /// The least important message that is still written.
-    LogLevel {
-        /// What needs a person.
-        Error = "error",
-        /// What may need one soon.
-        Warn = "warn",
-        /// Starts, stops, one line for each registration.
-        Info = "info",
-        /// How decisions were reached.
-        Debug = "debug",
-        /// Everything.
-        Trace = "trace",
-    }
+word!(LogLevel, LogFormat);
+
+/// The least important message that is still written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "lowercase")]
+pub enum LogLevel {
+    /// What needs a person.
+    Error,
+    /// What may need one soon.
+    Warn,
+    /// Starts, stops, one line for each registration.
+    Info,
+    /// How decisions were reached.
+    Debug,
+    /// Everything.
+    Trace,
 }
 
-words! {
-    /// The shape of a log line.
-    LogFormat {
-        /// For people.
-        Text = "text",
-        /// One JSON object for each line.
-        Json = "json",
-    }
+/// The format of a log line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object for each line.
+    Json,
 }

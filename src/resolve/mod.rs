@@ -153,8 +153,9 @@ impl DidWebResolver {
 }
 
 /// Why a did:web gave no keys.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "did-web-")]
 pub enum Error {
     /// Too many fetches at once; worth another try.
     #[error("too many issuers are being resolved at once")]
@@ -164,12 +165,14 @@ pub enum Error {
     Client,
     /// The document was fetched and is no good.
     #[error(transparent)]
+    #[strum(transparent)]
     Document(#[from] did_document::Error),
     /// The name of the server has no address.
     #[error("the host of the did:web has no address")]
     NoAddress,
     /// The DID is not a did:web.
     #[error("not a did:web: {problem}")]
+    #[strum(serialize = "syntax")]
     NotDidWeb { problem: &'static str },
     /// The name leads to an address strangers have no business with.
     #[error("the host of the did:web is at {address}, which is not a public address")]
@@ -204,20 +207,8 @@ impl Error {
         Self::Unreachable
     }
 
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Busy => "did-web-busy",
-            Self::Client => "did-web-client",
-            Self::Document(error) => error.code(),
-            Self::NoAddress => "did-web-no-address",
-            Self::NotDidWeb { .. } => "did-web-syntax",
-            Self::PrivateAddress { .. } => "did-web-private-address",
-            Self::Redirect { .. } => "did-web-redirect",
-            Self::Status { .. } => "did-web-status",
-            Self::Timeout { .. } => "did-web-timeout",
-            Self::TooLarge { .. } => "did-web-too-large",
-            Self::Unreachable => "did-web-unreachable",
-        }
+        self.into()
     }
 }

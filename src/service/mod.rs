@@ -8,6 +8,7 @@
 
 mod clock;
 mod error;
+mod history;
 mod maintain;
 mod open;
 mod read;
@@ -27,23 +28,23 @@ use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::receipt::SignedHead;
 use crate::resolve::DidWebResolver;
-use crate::store::Store;
+use crate::store::{Guard, Store};
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 use write::pending::PendingTable;
 
 pub use clock::now;
 pub use error::{Fault, Rejected};
+pub use history::{facts, look_up_facts};
 pub use maintain::anchors::anchors_used;
 pub use maintain::backup::backup;
-pub use maintain::facts::facts;
-pub use maintain::fsck::{Checked, Finding, fsck};
+pub use maintain::fsck::{Checked, Finding, fsck, fsck_on};
 pub use maintain::ledger::Wrong;
 pub use maintain::publish::keep_publishing;
 pub use maintain::replay::{Differs, Found, Replay, ReplayOptions, Replayed, replay};
 pub use maintain::restore::{Note, Proof, RestoreOptions, Restored, Resumed, restore, resume};
 pub use maintain::scrub::{Step, keep_scrubbing};
-pub use open::{Options, init, init_guarded, name, open};
+pub use open::{Options, init, init_guarded, init_on, name, open, open_on};
 pub use read::proof::EntryStatus;
 pub use read::reader::Reader;
 pub use read::search::reindex;
@@ -65,15 +66,19 @@ pub struct Service {
     resolver: Option<DidWebResolver>,
     metrics: Metrics,
 
-    /// Read by everybody, written by the committer's thread alone.
+    /// Read by everybody; the committer's thread alone has the lease to
+    /// commit.
     store: Arc<Store>,
     /// Replaced by the committer's thread, read by everybody without locks.
     shared: Arc<Shared>,
     /// Owns the thread that owns the writer.
     committer: write::committer::Committer,
 
-    /// Locked by the task that publishes: two at once would rename each
-    /// other's files.
+    /// Has a lock of its own. Written by the task that publishes, and by the
+    /// committer's thread if every batch is guarded.
+    guard: Guard,
+    /// Locked by the task that publishes, so that the checkpoint is never ahead
+    /// of the guard.
     publishing: Mutex<()>,
     /// The tree whose open items were counted last. Locked by the task that
     /// counts; others skip counting meanwhile.

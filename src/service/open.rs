@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use arc_swap::ArcSwap;
 
 use super::write::committer::{Committer, QueueLimits};
-use super::write::control::{self, read_files};
+use super::write::control;
 use super::write::recent_commits::RecentCommits;
 use super::write::refusals::Refusals;
 use super::{Buckets, Identity, Rules, Service, Shared, Snapshot, Writer};
@@ -21,12 +21,14 @@ use crate::policy::Policy;
 use crate::profile::Control;
 use crate::receipt::{Head, SignedHead};
 use crate::resolve::{DidWebResolver, ResolveOptions};
-use crate::store::{self, DataDir, Guard, HeadRecord, Store, write_private, write_public};
+use crate::store::{
+    self, Backend, DataDir, Guard, HeadRecord, Store, read_private, write_private, write_public,
+};
 use crate::trust::TrustAnchors;
 use crate::verify::Memo;
 use crate::wire::time::UnixSeconds;
 
-/// What of the settings the service itself needs.
+/// The settings that the service itself needs.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The largest statement taken.
@@ -35,7 +37,7 @@ pub struct Options {
     pub pacr: Pacr,
     /// Limits of the queue.
     pub queue: QueueLimits,
-    /// Where the guard is, unless beside the data directory.
+    /// The guard, unless it is beside the data directory.
     pub guard: Option<PathBuf>,
     /// Whether the guard is written with every batch.
     pub guard_every_batch: bool,
@@ -48,7 +50,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The part of the settings that is ours.
+    /// From all settings.
     pub fn from_config(config: &Config) -> Self {
         let milliseconds = std::time::Duration::from_millis;
         let did_web = config.did_web.enabled.then(|| ResolveOptions {
@@ -84,8 +86,7 @@ pub fn init(
     init_guarded(path, name, policy, algorithm, None)
 }
 
-/// The same with the guard somewhere else than beside the directory. The
-/// guard is there before the log is: one that has none was copied or moved.
+/// The same with the guard elsewhere than beside the directory.
 pub fn init_guarded(
     path: &Path,
     name: &str,
@@ -94,14 +95,26 @@ pub fn init_guarded(
     guard: Option<&Path>,
 ) -> Result<Identity, control::Error> {
     let policy = Policy::parse(policy)?;
-    let identity = Identity::from_name(name);
     DataDir::check_free(path)?;
     let guard = guard.map_or_else(|| DataDir::guard_beside(path), Guard::at);
     if let Some(head) = guard.read()? {
         let (path, size) = (guard.path().to_owned(), head.size);
         return Err(store::Error::GuardLeft { path, size }.into());
     }
-    let dir = DataDir::create(path)?;
+    init_on(Backend::create(path)?, name, policy, algorithm, &guard)
+}
+
+/// Makes a new log on an empty backend. Its guard is there before the log is:
+/// one that has none was copied or moved.
+pub fn init_on(
+    backend: Backend,
+    name: &str,
+    policy: Policy,
+    algorithm: Algorithm,
+    guard: &Guard,
+) -> Result<Identity, control::Error> {
+    let identity = Identity::from_name(name);
+    let dir = &backend.dir;
     let key = SigningKey::generate(algorithm)?;
     write_private(&dir.service_key_path(key.public().id()), key.to_pem()?.as_bytes())?;
     let checkpoint = SigningKey::generate(Algorithm::EdDsa)?;
@@ -110,7 +123,7 @@ pub fn init_guarded(
     write_public(&dir.trust_path(), FIRST_TRUST.as_bytes())?;
     write_public(&dir.config_path(), crate::config::default_file().as_bytes())?;
     write_public(&dir.path().join("name"), identity.issuer.as_bytes())?;
-    let store = Arc::new(Store::create(dir)?);
+    let store = Arc::new(Store::create(backend)?);
     let head = HeadRecord::empty();
     let shared = Arc::new(Shared {
         snapshot: ArcSwap::from_pointee(Snapshot {
@@ -132,6 +145,7 @@ pub fn init_guarded(
     });
     let mut writer = Writer {
         identity: identity.clone(),
+        lease: store.take_over()?,
         store,
         shared,
         recent: RecentCommits::new(head.size()),
@@ -175,19 +189,28 @@ impl Writer {
         guard: Option<&Path>,
         read_only: bool,
     ) -> Result<Self, control::Error> {
-        let dir = DataDir::open(path)?;
-        let identity = identity_of(path)?;
-        let (store, head, edge) = Store::open(dir)?;
+        let backend = Backend::open(path)?;
+        let guard = guard_of(&backend.dir, guard);
+        Self::open_on(backend, &guard, read_only)
+    }
+
+    pub(super) fn open_on(
+        backend: Backend,
+        guard: &Guard,
+        read_only: bool,
+    ) -> Result<Self, control::Error> {
+        let identity = identity_of(backend.dir.path())?;
+        let (store, head, edge) = Store::open(backend)?;
+        let lease = store.take_over()?;
         let mut held = None;
         if !read_only {
-            let guard = guard_of(&store, guard);
             held = guard.lock()?;
-            check_known_heads(&store, (&head, &edge), &guard, &identity)?;
+            check_known_heads(&store, (&head, &edge), guard, &identity)?;
         }
         let edge = Arc::new(edge);
         let keys = store.keys()?;
         let active = keys.first().ok_or(store::Error::KeysUnreadable)?;
-        let pem = DataDir::read_private(&store.dir().service_key_path(active.id()))?;
+        let pem = read_private(&store.dir().service_key_path(active.id()))?;
         let key = SigningKey::from_pem(&pem)?;
         let shared = Arc::new(Shared {
             snapshot: ArcSwap::from_pointee(Snapshot {
@@ -203,6 +226,7 @@ impl Writer {
         let recent = RecentCommits::new(head.size());
         Ok(Self {
             identity,
+            lease,
             store: Arc::new(store),
             shared,
             head,
@@ -258,7 +282,7 @@ pub(super) fn check_published(
     (head, edge): (&HeadRecord, &Edge),
     identity: &Identity,
 ) -> Result<(), control::Error> {
-    let Ok(note) = std::fs::read_to_string(store.dir().checkpoint_path()) else { return Ok(()) };
+    let Ok(Some(note)) = store.checkpoint() else { return Ok(()) };
     let known = published_head(&note, &checkpoint_verifier(store.dir(), identity)?)?;
     Ok(store.check_extends(head, edge, &known, "published checkpoint")?)
 }
@@ -283,13 +307,27 @@ pub(super) fn checkpoint_verifier(
     Ok(VerifierKey::parse(text.trim())?)
 }
 
-pub(super) fn guard_of(store: &Store, path: Option<&Path>) -> Guard {
-    Guard::at(path.unwrap_or(&store.dir().guard_path()))
+/// The guard at a path that the settings name, or beside the data directory.
+pub(super) fn guard_of(dir: &DataDir, path: Option<&Path>) -> Guard {
+    Guard::at(path.unwrap_or(&dir.guard_path()))
 }
 
 pub(super) fn checkpoint_key(dir: &DataDir) -> Result<SigningKey, control::Error> {
-    let pem = DataDir::read_private(&dir.checkpoint_key_path())?;
+    let pem = read_private(&dir.checkpoint_key_path())?;
     Ok(SigningKey::from_pem(&pem)?)
+}
+
+/// The policy and the trust that the files in the data directory ask for.
+pub(super) fn read_rule_files(
+    store: &Store,
+) -> Result<(Policy, TrustAnchors, String), control::Error> {
+    let read = |path: PathBuf| {
+        std::fs::read_to_string(&path).map_err(|source| store::Error::Io { path, source })
+    };
+    let policy = Policy::parse(&read(store.dir().policy_path())?)?;
+    let text = read(store.dir().trust_path())?;
+    let trust = TrustAnchors::parse(&text)?;
+    Ok((policy, trust, text))
 }
 
 /// The rules most recently committed to the log are the ones in force
@@ -327,12 +365,22 @@ pub fn open(
     options: Options,
     metrics: Metrics,
 ) -> Result<Arc<Service>, control::Error> {
-    let mut writer = Writer::open(path, options.guard.as_deref(), options.read_only)?;
+    open_on(Backend::open(path)?, options, metrics)
+}
+
+/// The same on any backend.
+pub fn open_on(
+    backend: Backend,
+    options: Options,
+    metrics: Metrics,
+) -> Result<Arc<Service>, control::Error> {
+    let guard = guard_of(&backend.dir, options.guard.as_deref());
+    let mut writer = Writer::open_on(backend, &guard, options.read_only)?;
     if options.guard_every_batch {
-        writer.guard = Some(guard_of(&writer.store, options.guard.as_deref()));
+        writer.guard = Some(guard.clone());
     }
     if !options.read_only {
-        let (policy, trust, text) = read_files(writer.store.dir())?;
+        let (policy, trust, text) = read_rule_files(&writer.store)?;
         if text != writer.shared.rules.load().trust_text {
             writer.set_trust(trust, &text)?;
         }
@@ -358,6 +406,7 @@ pub fn open(
         shared: writer.shared.clone(),
         checkpoint_key: checkpoint_key(writer.store.dir())?,
         resolver: resolver.map_err(control::Error::Resolver)?,
+        guard,
         publishing: std::sync::Mutex::new(()),
         counted: std::sync::Mutex::new(None),
         issuer_rate: Buckets::new(),
@@ -365,12 +414,12 @@ pub fn open(
         read_only: AtomicBool::new(false),
         reload_failed: AtomicBool::new(false),
         damaged: AtomicBool::new(false),
-        refusals: Refusals::new(path),
+        refusals: Refusals::new(writer.store.dir().path()),
         committer: Committer::start(writer, options.queue, metrics.clone()),
         options,
         metrics,
     });
-    // From its first request on a log has a checkpoint that covers it.
+    // From the first request on there is a checkpoint that covers the log.
     if !service.options.read_only {
         service.scrub_where_left();
         service.publish()?;

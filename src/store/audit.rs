@@ -1,21 +1,23 @@
-//! The index held against the statements it is made from.
+//! The index compared with the statements it is made from.
 //!
 //! In: every statement, in order. Out: what the index lacks of each, and at
-//! the end what it has and nothing accounts for. Every pair of term and
-//! statement and every second is looked up, and all are counted: none can hide.
+//! the end what it has that no statement accounts for. Every pair of term and
+//! statement and every second is looked up, and all are counted, so that no
+//! surplus row goes unnoticed.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use super::index::{Term, Terms, statements_in};
-use super::{Error, Store, Stored, index};
+use super::{Direction, Error, KeyRange, Space, Store, Stored, index};
 use crate::log::LeafIndex;
-use crate::profile::cra::trace::{Head, continuity};
+use crate::profile::session::{Head, continuity};
 use crate::wire::time::UnixSeconds;
 
-/// A walk under way.
+/// An audit under way.
 #[derive(Default)]
 pub struct IndexAudit {
     ends: HashMap<Term, Head>,
@@ -26,8 +28,8 @@ pub struct IndexAudit {
 }
 
 impl IndexAudit {
-    /// What the index lacks of the next statement.
-    pub fn hear(
+    /// Looks up the next statement; what the index lacks of it.
+    pub fn check(
         &mut self,
         store: &Store,
         index: LeafIndex,
@@ -40,16 +42,16 @@ impl IndexAudit {
         let (terms, session) = Terms::of_canonical(&stored.canonical);
         for term in terms.iter() {
             self.pairs += 1;
-            if !store.engine.has_term(term, index.get())? {
+            if !store.has_term(term, index.get())? {
                 lacks.push("it cannot be found by one of its values");
             }
-            if term.is_asked_for() && !store.engine.knows(term)? {
+            if term.has_first_row() && !store.has_first(term)? {
                 lacks.push("one of its values counts as unknown");
             }
         }
         if self.time.replace(stored.time) != Some(stored.time) {
             self.seconds += 1;
-            if !store.engine.has_row(&Term::time(stored.time).at(index.get()))? {
+            if !store.has_index_row(&Term::time(stored.time).at(index.get()))? {
                 lacks.push("it cannot be found by its time");
             }
         }
@@ -65,53 +67,54 @@ impl IndexAudit {
     fn is_of_earlier(&mut self, store: &Store) -> Result<bool, Error> {
         let known = match self.is_of_earlier {
             Some(known) => known,
-            None => store.engine.index_is_of_earlier()?,
+            None => store.index_is_of_earlier()?,
         };
         self.is_of_earlier = Some(known);
         Ok(known)
     }
 
-    /// What is in the index that no statement accounts for.
+    /// What the index has that no statement accounts for.
     pub fn finish(mut self, store: &Store) -> Result<Vec<String>, Error> {
-        let mut wrong = Vec::new();
+        let mut differences = Vec::new();
         if self.is_of_earlier(store)? {
-            return Ok(wrong);
+            return Ok(differences);
         }
-        if !store.engine.index_is_current()? {
-            wrong.push("it has no marker of this version; the next start makes it again".into());
-            return Ok(wrong);
+        if !store.index_is_current()? {
+            differences
+                .push("it has no marker of this version; the next start makes it again".into());
+            return Ok(differences);
         }
         let ends = self.ends.iter().map(|(session, end)| (session.alone(), Terms::end_value(end)));
         let mut ends: HashMap<Vec<u8>, Vec<u8>> = ends.collect();
         let (mut pairs, mut seconds) = (0_u64, 0_u64);
-        for row in store.engine.index_rows() {
-            let (key, value) = row.into_inner().map_err(Error::Engine)?;
+        store.scan::<()>(Space::Index, KeyRange::all(), Direction::Forward, |key, value| {
             if *key == index::MARKER {
-                continue;
-            } else if let Some(end) = ends.remove(&*key) {
+            } else if let Some(end) = ends.remove(key) {
                 if end != *value {
-                    wrong.push("the end of a session is another".to_owned());
+                    differences.push("the end of a session differs".to_owned());
                 }
-            } else if Term::is_time(&key) && value.is_empty() {
+            } else if Term::is_time(key) && value.is_empty() {
                 seconds = seconds.saturating_add(1);
-            } else if Term::is_alone(&key) && value.len() == 8 {
+            } else if Term::is_alone(key) && value.len() == 8 {
                 pairs = pairs.saturating_add(1);
-            } else if Term::is_alone(&key) || value.is_empty() || value.len() % 2 == 1 {
-                wrong.push("a row cannot be read".to_owned());
+            } else if Term::is_alone(key) || value.is_empty() || value.len() % 2 == 1 {
+                differences.push("a row cannot be read".to_owned());
             } else {
-                let count = statements_in(0, &value).count();
+                let count = statements_in(0, value).count();
                 pairs = pairs.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
             }
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
         if !ends.is_empty() {
-            wrong.push(format!("{} sessions have no end", ends.len()));
+            differences.push(format!("{} sessions have no end", ends.len()));
         }
         if seconds != self.seconds {
-            wrong.push(format!("it has {seconds} seconds, the statements give {}", self.seconds));
+            differences
+                .push(format!("it has {seconds} seconds, the statements give {}", self.seconds));
         }
         if pairs != self.pairs {
-            wrong.push(format!("it has {pairs} places, the statements give {}", self.pairs));
+            differences.push(format!("it has {pairs} entries, the statements give {}", self.pairs));
         }
-        Ok(wrong)
+        Ok(differences)
     }
 }

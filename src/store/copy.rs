@@ -1,13 +1,15 @@
-//! A log in another directory, made again from its rows.
+//! A copy of a log in another directory, made from its statements.
 //!
 //! In: a manifest and the stored statements in order, from a store or from a
-//! running log. Out: a data directory without private keys whose tree was
-//! recomputed from the bytes, and whose root is the one in the manifest.
+//! running log. Out: a data directory without private keys, whose tree was
+//! recomputed from the bytes and has the root in the manifest.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Commit, DataDir, Error, HeadRecord, NewEntry, Store, Stored, Terms, write_public};
+use super::{
+    Backend, Commit, Error, HeadRecord, Lease, NewEntry, Store, Stored, Terms, write_public,
+};
 use crate::envelope::StatementId;
 use crate::key::{PublicKey, key_set};
 use crate::log::{Edge, LeafIndex, TreeSize, leaf_hash};
@@ -20,8 +22,8 @@ pub const CHECKPOINT_PUB: &str = "checkpoint.pub";
 /// What is copied as it is. Private keys are not among them.
 const FILES: [&str; 6] =
     ["name", "policy.toml", "trust.toml", "capstan.toml", "checkpoint", CHECKPOINT_PUB];
-/// Rows in one commit of a copy.
-const ROWS: usize = 1024;
+/// Statements in one commit of a copy.
+const BATCH: usize = 1024;
 
 /// Everything about a log but its statements.
 #[derive(Clone, Debug)]
@@ -49,7 +51,7 @@ impl Manifest {
             // Controls that are the same before and after the head was read
             // are those of the head.
             let controls = controls_of(store)?;
-            let head = store.engine.head()?.ok_or(Error::HeadMissing)?;
+            let head = store.head()?.ok_or(Error::HeadMissing)?;
             let keys = store.keys()?;
             if controls == controls_of(store)? {
                 return Ok(Self { head, keys, controls, files });
@@ -118,19 +120,21 @@ fn controls_of(store: &Store) -> Result<Vec<(Control, LeafIndex)>, Error> {
 /// A copy that is being made, or brought up to date.
 pub struct Copy {
     store: Store,
+    lease: Lease,
     head: HeadRecord,
     edge: Edge,
+    /// Statements that are not committed yet, all of one second.
     rows: Vec<Stored>,
 }
 
 impl Copy {
     /// Begins in an empty directory.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let store = Store::create(DataDir::create(path)?)?;
+        let store = Store::create(Backend::create(path)?)?;
         Self::on(store, HeadRecord::empty(), Edge::empty())
     }
 
-    /// Goes on with a copy that was finished once, or begins one.
+    /// Continues a copy that was finished once, or begins one.
     pub fn open_or_create(path: &Path) -> Result<Self, Error> {
         if !path.join("FORMAT").exists() {
             return Self::create(path);
@@ -138,32 +142,33 @@ impl Copy {
         if path.join("keys").join("checkpoint.pem").exists() {
             return Err(Error::Exists { path: path.to_owned() });
         }
-        let (store, head) = Store::open_as_found(DataDir::open(path)?)?;
+        let (store, head) = Store::open_unchecked(Backend::open(path)?)?;
         let edge = store.rebuild_edge(head.size())?;
         Self::on(store, head, edge)
     }
 
     /// Rows come without their index, which is made again at the end.
     fn on(store: Store, head: HeadRecord, edge: Edge) -> Result<Self, Error> {
+        let lease = store.take_over()?;
         store.drop_index()?;
-        Ok(Self { store, head, edge, rows: Vec::new() })
+        Ok(Self { store, lease, head, edge, rows: Vec::new() })
     }
 
     /// How many statements it has.
     pub fn size(&self) -> TreeSize {
-        let waiting = u64::try_from(self.rows.len()).unwrap_or(u64::MAX);
-        TreeSize::new(self.head.size().get().saturating_add(waiting))
+        let pending = u64::try_from(self.rows.len()).unwrap_or(u64::MAX);
+        TreeSize::new(self.head.size().get().saturating_add(pending))
     }
 
-    /// The next statement, as it lies in the store.
-    pub fn take(&mut self, row: &[u8]) -> Result<(), Error> {
+    /// Adds the next statement, as a row of the store.
+    pub fn push(&mut self, row: &[u8]) -> Result<(), Error> {
         let damaged = Error::StatementDamaged { index: LeafIndex::new(self.size().get()) };
         let Some(stored) = Stored::decode(row) else { return Err(damaged) };
         let before = self.rows.last().map_or(self.head.time(), |last| last.time);
         if stored.time < before {
             return Err(damaged);
         }
-        if self.rows.len() >= ROWS || stored.time > before {
+        if self.rows.len() >= BATCH || stored.time > before {
             self.flush()?;
         }
         self.rows.push(stored);
@@ -186,14 +191,15 @@ impl Copy {
         let head = self.head.next(frontier, time);
         let (controls, keys) = (&[], None);
         let (entries, tiles) = (&entries, &tiles);
-        self.store.commit(&Commit { entries, tiles, head: &head, controls, keys })?;
+        let before = &self.head;
+        let commit = Commit { before, entries, tiles, head: &head, controls, keys };
+        self.store.commit(&self.lease, &commit)?;
         self.head = head;
         Ok(())
     }
 
-    /// Ends the copy, unless its tree is another than the manifest names.
-    /// Until then a new directory does not count as a log, and from then on it
-    /// is one that does not write.
+    /// Finishes the copy if its tree is the one in the manifest. Until then a
+    /// new directory is not a log; from then on it is one that does not write.
     pub fn finish(mut self, manifest: &Manifest) -> Result<(), Error> {
         self.flush()?;
         let (size, root) = (self.head.size(), self.head.root());
@@ -201,13 +207,15 @@ impl Copy {
             let (expected, found) = (manifest.head.root(), root);
             return Err(Error::CopyDiffers { size, expected, found });
         }
-        self.store.commit(&Commit {
+        let commit = Commit {
+            before: &self.head,
             entries: &[],
             tiles: &[],
             head: &manifest.head,
             controls: &manifest.controls,
             keys: Some(&manifest.keys),
-        })?;
+        };
+        self.store.commit(&self.lease, &commit)?;
         self.store.reindex(size, &mut |_| {})?;
         for (name, content) in &manifest.files {
             write_public(&self.store.dir().path().join(name), content)?;

@@ -9,13 +9,13 @@
 //! DATA/policy.toml  the registration policy
 //! DATA/trust.toml   whom the log believes
 //! DATA/capstan.toml settings
-//! DATA/refusals.jsonl  the last refusals; no part of the log
-//! DATA/unproven.jsonl  the last statements that did not authenticate; the same
+//! DATA/refusals.jsonl  the last refusals; not part of the log
+//! DATA/unproven.jsonl  the last statements that did not authenticate; not either
 //! DATA/checkpoint   the last published checkpoint
 //! DATA/checkpoint.pub  its public key, in a copy that has no keys
-//! DATA/scrub        where the scrub goes on
-//! DATA/read-only   in a copy: it does not write until it is shown to be the newest
-//! DATA/backup.sock  where a running log hands out a copy of itself
+//! DATA/scrub        where the scrub continues
+//! DATA/read-only    in a copy: it does not write until it is shown to be the newest
+//! DATA/backup.sock  where a running log sends copies of itself
 //! DATA.guard        the last signed head, outside what a backup restores
 //! DATA.guard.lock   held by the one writer that has this guard
 //! ```
@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::engine::{Created, Objects, Version};
 use super::{Error, Guard};
 use crate::key::KeyId;
 
@@ -62,19 +63,18 @@ impl Lock {
     }
 }
 
-/// The lock is given back by word, not only by closing the file: a child that
-/// another thread has just forked would hold the file until it runs its own
-/// program. A process that is killed gives it back by ending.
+/// Unlocks explicitly, because closing the file is not enough: a child that
+/// another thread has just forked has the file open until it runs its own
+/// program.
 impl Drop for Lock {
     fn drop(&mut self) {
         let _closed_anyway = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
-/// A data directory this process has to itself.
+/// A data directory that this process has locked.
 pub struct DataDir {
     path: PathBuf,
-    /// Held for as long as this lives.
     _lock: Lock,
 }
 
@@ -121,11 +121,6 @@ impl DataDir {
         self.path.join("store")
     }
 
-    /// The last published checkpoint.
-    pub fn checkpoint_path(&self) -> PathBuf {
-        self.path.join("checkpoint")
-    }
-
     /// The registration policy.
     pub fn policy_path(&self) -> PathBuf {
         self.path.join("policy.toml")
@@ -151,19 +146,19 @@ impl DataDir {
         self.path.join("keys").join("checkpoint.pem")
     }
 
-    /// Where a running log hands out a copy of itself.
+    /// The socket on which a running log sends copies of itself.
     pub fn backup_path(path: &Path) -> PathBuf {
         path.join("backup.sock")
     }
 
-    /// Says that the directory is a copy, which does not write until somebody
-    /// has shown that no newer one exists.
+    /// Marks the directory as a copy, which does not write until it was shown
+    /// that no newer one exists.
     pub fn mark_as_copy(&self) -> Result<(), Error> {
         write_public(&self.path.join(COPY_MARK), COPY_TEXT.as_bytes())
     }
 
-    /// Whether it is a copy that must not write yet. A mark that cannot be
-    /// looked for is an error, never an absent one.
+    /// Whether it is a copy that must not write yet. Not knowing is an error,
+    /// never a no.
     pub fn is_copy(&self) -> Result<bool, Error> {
         let path = self.path.join(COPY_MARK);
         path.try_exists().map_err(io(&path))
@@ -191,7 +186,7 @@ impl DataDir {
         Guard::at(Path::new(&name))
     }
 
-    /// Says that the directory holds a log; the last step of making one.
+    /// Marks the directory as one that holds a log: the last step of `init`.
     pub fn write_format(&self) -> Result<(), Error> {
         write_public(&self.path.join("FORMAT"), FORMAT.as_bytes())
     }
@@ -205,23 +200,74 @@ impl DataDir {
         Err(Error::Format { found: found.trim().to_owned(), known: FORMAT.trim() })
     }
 
-    /// Reads a private key file, unless others could read it too.
-    pub fn read_private(path: &Path) -> Result<String, Error> {
-        let mut file = File::open(path).map_err(io(path))?;
-        let mode = file.metadata().map_err(io(path))?.permissions().mode();
-        if mode & 0o077 != 0 {
-            return Err(Error::WorldReadable { path: path.to_owned() });
-        }
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(io(path))?;
-        Ok(text)
-    }
-
     /// Bytes left for this user on the file system of the directory.
     pub fn free_bytes(&self) -> Result<u64, Error> {
         let stat = rustix::fs::statvfs(&self.path).map_err(|e| io(&self.path)(e.into()))?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
+}
+
+/// A directory as a place for objects. It has one writer: the data directory
+/// and the guard are locked by whoever writes.
+pub(super) struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    pub(super) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+}
+
+impl Objects for Directory {
+    fn get(&self, path: &Path) -> Result<Option<(Vec<u8>, Version)>, Error> {
+        let path = self.path.join(path);
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let version = Version::of(&bytes);
+                Ok(Some((bytes, version)))
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(io(&path)(e)),
+        }
+    }
+
+    fn create(&self, path: &Path, bytes: &[u8]) -> Result<Created, Error> {
+        if self.get(path)?.is_some() {
+            return Ok(Created::Exists);
+        }
+        write_public(&self.path.join(path), bytes)?;
+        Ok(Created::New(Version::of(bytes)))
+    }
+
+    fn replace(&self, path: &Path, bytes: &[u8], seen: &Version) -> Result<Version, Error> {
+        if self.get(path)?.is_none_or(|(_, version)| version != *seen) {
+            return Err(Error::ObjectChanged { path: self.path.join(path) });
+        }
+        write_public(&self.path.join(path), bytes)?;
+        Ok(Version::of(bytes))
+    }
+}
+
+/// Whether a process has the log in a directory open.
+pub fn is_in_use(path: &Path) -> Result<bool, Error> {
+    match DataDir::open(path) {
+        Ok(_) => Ok(false),
+        Err(Error::Locked { .. }) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a private key file, unless others could read it too.
+pub fn read_private(path: &Path) -> Result<String, Error> {
+    let mut file = File::open(path).map_err(io(path))?;
+    let mode = file.metadata().map_err(io(path))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(Error::WorldReadable { path: path.to_owned() });
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(io(path))?;
+    Ok(text)
 }
 
 /// Writes a new file that only its owner can read. An existing file is never
@@ -238,7 +284,7 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<(), Error> {
 /// the data directory.
 pub fn write_public(path: &Path, content: &[u8]) -> Result<(), Error> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    // Two writers of one file never share a draft of it.
+    // Two threads that write one file do not share a temporary one.
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".new-{}", COUNTER.fetch_add(1, Ordering::Relaxed)));
     let fresh = PathBuf::from(name);

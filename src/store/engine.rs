@@ -1,357 +1,247 @@
-//! The embedded engine under the store: fjall, one synced batch per commit.
+//! The seam under `Store`: an engine that keeps rows, and a place for objects.
 //!
-//! | keyspace   | key                       | value                       |
-//! |------------|---------------------------|-----------------------------|
-//! | statements | index, 8 bytes big-endian | `[S, collateral, time]`     |
-//! | ids        | statement id, 32 bytes    | index, 8 bytes big-endian   |
-//! | tiles      | level, index big-endian   | 256 hashes, 8192 bytes      |
-//! | meta       | a word                    | head, keys, control indices |
-//! | index      | see `index.rs`            |                             |
+//! What a row means is known only above the seam, so `fsck`, `scrub` and every
+//! lookup run on any engine. Calls are synchronous; an engine whose reads wait
+//! for something slower than a disk says so, and `Store` keeps such waits away
+//! from the threads of the async runtime.
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
-use quick_cache::sync::Cache;
-
-use super::index::{self, GROUP_MAX, Group, Term, statements_in};
-use super::{Commit, Counts, Error, HeadRecord, Stored, contain};
-use crate::envelope::StatementId;
-use crate::key::{self, PublicKey};
-use crate::log::{LeafIndex, TileId};
-use crate::profile::Control;
-use crate::profile::cra::trace::Head;
-use crate::wire::cbor::Value;
+use super::{Error, HeadRecord};
 use crate::wire::digest::Digest;
-use crate::wire::time::UnixSeconds;
 
-/// Journals are replayed at start: 64 MiB take well under a second.
-const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Memtables of the three large keyspaces, together under half the journal.
-const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
-const CACHE_BYTES: u64 = 32 * 1024 * 1024;
-/// 1024 tiles of 8 KiB: the upper levels of any tree, and the recent past.
-const TILES_CACHED: usize = 1024;
+/// Where an engine that has no better place keeps the head record, in
+/// `Space::Meta`.
+pub(super) const HEAD: &str = "head";
 
-/// Some 6 MB.
-const TERMS_CACHED: usize = 65_536;
-/// The index has many small rows; the larger its memtable, the less often
-/// they are merged.
-const INDEX_MEMTABLE_BYTES: u64 = 24 * 1024 * 1024;
-
-/// Typed access to the keyspaces.
-pub struct Engine {
-    database: Database,
-    statements: Keyspace,
-    ids: Keyspace,
-    tiles: Keyspace,
-    meta: Keyspace,
-    index: Keyspace,
-    tile_cache: Cache<TileId, Arc<[u8]>>,
-    /// First statements with terms that are asked for: most are young.
-    known: Cache<Term, u64>,
+/// One table of an engine.
+///
+/// | space      | key                       | value                       |
+/// |------------|---------------------------|-----------------------------|
+/// | statements | index, 8 bytes big-endian | `[S, collateral, time]`     |
+/// | ids        | statement id, 32 bytes    | index, 8 bytes big-endian   |
+/// | tiles      | level, index big-endian   | 256 hashes, 8192 bytes      |
+/// | meta       | a word                    | head, keys, control indices |
+/// | index      | see `index.rs`            |                             |
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Space {
+    /// Statements by index.
+    Statements,
+    /// Indices by statement id.
+    Ids,
+    /// Full tiles.
+    Tiles,
+    /// Keys of the service and control statements in force.
+    Meta,
+    /// The search index, which can be made again from the statements.
+    Index,
 }
 
-impl Engine {
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        contain(|| Self::open_files(path))
+impl Space {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Statements, Self::Ids, Self::Tiles, Self::Meta, Self::Index];
+
+    /// Its name on disk and in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Statements => "statements",
+            Self::Ids => "ids",
+            Self::Tiles => "tiles",
+            Self::Meta => "meta",
+            Self::Index => "index",
+        }
+    }
+}
+
+/// A row to be written.
+pub struct Row {
+    /// Where.
+    pub space: Space,
+    /// Under which key.
+    pub key: Vec<u8>,
+    /// What.
+    pub value: Vec<u8>,
+}
+
+impl Row {
+    /// A row that takes over the bytes it is given.
+    pub fn new(space: Space, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
+        Self { space, key: key.into(), value: value.into() }
+    }
+}
+
+/// A key and its value, as read.
+pub type KeyValue = (Vec<u8>, Vec<u8>);
+
+/// Keys from `from` up to, and without, `to`; to the last key without one.
+#[derive(Clone, Debug, Default)]
+pub struct KeyRange {
+    /// The first key, inclusive.
+    pub from: Vec<u8>,
+    /// The end, exclusive.
+    pub to: Option<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// Every key.
+    pub fn all() -> Self {
+        Self::default()
     }
 
-    fn open_files(path: &Path) -> Result<Self, Error> {
-        let database = Database::builder(path)
-            .cache_size(CACHE_BYTES)
-            .max_journaling_size(JOURNAL_BYTES_MAX)
-            .worker_threads(1)
-            .open()?;
-        let keyspace = |name: &str| {
-            let bytes = if name == "index" { INDEX_MEMTABLE_BYTES } else { MEMTABLE_BYTES };
-            let options = || KeyspaceCreateOptions::default().max_memtable_size(bytes);
-            database.keyspace(name, options)
-        };
-        Ok(Self {
-            statements: keyspace("statements")?,
-            ids: keyspace("ids")?,
-            tiles: keyspace("tiles")?,
-            meta: keyspace("meta")?,
-            index: keyspace("index")?,
-            database,
-            tile_cache: Cache::new(TILES_CACHED),
-            known: Cache::new(TERMS_CACHED),
-        })
+    /// Keys that begin with these bytes.
+    pub fn prefix(bytes: &[u8]) -> Self {
+        let last = bytes.iter().rposition(|byte| *byte != u8::MAX);
+        let to = last.map(|last| {
+            let mut to: Vec<u8> = bytes.iter().take(last + 1).copied().collect();
+            to.iter_mut().skip(last).for_each(|byte| *byte += 1);
+            to
+        });
+        Self { from: bytes.to_vec(), to }
     }
 
-    pub(super) fn head(&self) -> Result<Option<HeadRecord>, Error> {
-        let Some(bytes) = self.meta.get("head")? else { return Ok(None) };
-        HeadRecord::decode(&bytes).map(Some).ok_or(Error::HeadUnreadable)
+    /// Whether no key can be in it.
+    pub fn is_empty(&self) -> bool {
+        self.to.as_ref().is_some_and(|to| *to <= self.from)
+    }
+}
+
+/// The order in which a scan returns rows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Direction {
+    /// Ascending keys.
+    Forward,
+    /// Descending keys.
+    Backward,
+}
+
+/// The right to commit. Only `Engine::take_over` makes one, and the newest
+/// one alone is valid.
+#[derive(Debug)]
+pub struct Lease {
+    epoch: u64,
+}
+
+impl Lease {
+    pub(super) fn new(epoch: u64) -> Self {
+        Self { epoch }
     }
 
-    pub(super) fn find(&self, id: &StatementId) -> Result<Option<LeafIndex>, Error> {
-        let found = self.ids.get(id.entry().as_bytes())?;
-        found.map(|bytes| read_index(&bytes).ok_or(Error::IdDamaged { id: *id })).transpose()
+    /// Counts the leases of an engine.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
     }
+}
 
-    /// Ids that begin with these bytes, and where they stand.
-    pub(super) fn ids_from(
+/// Why a commit is not known to be durable.
+#[derive(Debug)]
+pub enum CommitError {
+    /// Another lease is in force, or the head is not the one the commit was
+    /// made for. Nothing was written.
+    Deposed,
+    /// Nobody knows whether it was written: the process must end, and the next
+    /// start find out.
+    Unknown(Error),
+}
+
+/// A step in making the search index again.
+pub enum Reindex {
+    /// Empties the index. Its marker goes first, durably: an index that was
+    /// emptied in part is never taken for a whole one.
+    Clear,
+    /// Adds rows, which need not be durable yet.
+    Add(Vec<KeyValue>),
+    /// Adds a last row, and makes it and everything before it durable.
+    Finish(KeyValue),
+}
+
+/// What keeps the rows of one log.
+///
+/// Reads see every commit that returned. All methods may be called from several
+/// threads at once.
+pub trait Engine: Send + Sync {
+    /// The head record of the last commit; none before the first.
+    fn head(&self) -> Result<Option<HeadRecord>, Error>;
+
+    /// The values of some keys, in their order.
+    fn get(&self, space: Space, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Error>;
+
+    /// The first `limit` rows of a range in a direction.
+    fn scan(
         &self,
-        bytes: &[u8],
+        space: Space,
+        range: &KeyRange,
+        direction: Direction,
         limit: usize,
-    ) -> Result<Vec<(StatementId, LeafIndex)>, Error> {
-        let mut found = Vec::new();
-        for row in self.ids.prefix(bytes).take(limit) {
-            let (key, value) = row.into_inner()?;
-            let Some(id) = Digest::from_slice(&key).map(StatementId::from_digest) else { continue };
-            found.push((id, read_index(&value).ok_or(Error::IdDamaged { id })?));
-        }
-        Ok(found)
-    }
+    ) -> Result<Vec<KeyValue>, Error>;
 
-    pub(super) fn statement(&self, index: LeafIndex) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.statements.get(index.get().to_be_bytes())?.map(|bytes| bytes.to_vec()))
-    }
+    /// Makes the caller the one who commits. Leases given before are void.
+    fn take_over(&self) -> Result<Lease, Error>;
 
-    pub(super) fn tile(&self, tile: TileId) -> Result<Option<Arc<[u8]>>, Error> {
-        if let Some(cached) = self.tile_cache.get(&tile) {
-            return Ok(Some(cached));
-        }
-        let Some(bytes) = self.tiles.get(tile_key(tile))? else { return Ok(None) };
-        let bytes: Arc<[u8]> = Arc::from(&*bytes);
-        self.tile_cache.insert(tile, bytes.clone());
-        Ok(Some(bytes))
-    }
-
-    /// A tile as it lies on the disk now, not as it was read once.
-    pub(super) fn tile_again(&self, tile: TileId) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.tiles.get(tile_key(tile))?.map(|bytes| bytes.to_vec()))
-    }
-
-    pub(super) fn control(&self, control: Control) -> Result<Option<LeafIndex>, Error> {
-        let found = self.meta.get(control.subject())?;
-        found.map(|bytes| read_index(&bytes).ok_or(Error::HeadUnreadable)).transpose()
-    }
-
-    pub(super) fn keys(&self) -> Result<Vec<PublicKey>, Error> {
-        let bytes = self.meta.get("keys")?.ok_or(Error::KeysUnreadable)?;
-        let set = Value::read(&bytes).map_err(|_| Error::KeysUnreadable)?;
-        let keys = set.array().ok_or(Error::KeysUnreadable)?;
-        let read = |key| PublicKey::from_cose_value(key).map_err(|_| Error::KeysUnreadable);
-        let keys = keys.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-        // What a key's reader passes over must be as we wrote it, too.
-        if key::key_set(keys.iter()) == *bytes { Ok(keys) } else { Err(Error::KeysUnreadable) }
-    }
-
-    pub(super) fn counts(&self) -> Result<Counts, Error> {
-        let count = |keyspace: &Keyspace| -> Result<u64, Error> {
-            Ok(u64::try_from(keyspace.len()?).unwrap_or(u64::MAX))
-        };
-        Ok(Counts {
-            statements: count(&self.statements)?,
-            ids: count(&self.ids)?,
-            tiles: count(&self.tiles)?,
-        })
-    }
-
-    pub(super) fn commit(&self, commit: &Commit<'_>) -> Result<(), Error> {
-        let count = u64::try_from(commit.entries.len()).unwrap_or(u64::MAX);
-        let first = commit.head.size().get() - count;
-        // A statement, its id, and most often a row of the index of its own.
-        let room = commit.entries.len() * 4 + 16;
-        let batch = OwnedWriteBatch::with_capacity(self.database.clone(), room);
-        let mut batch = batch.durability(Some(PersistMode::SyncData));
-        // One row for a second, however many commits it has: a row that says
-        // nothing new would be one whose damage nobody could see.
-        let is_new_second = self.head()?.is_none_or(|last| last.time() != commit.head.time());
-        if count > 0 && is_new_second {
-            batch.insert(&self.index, Term::time(commit.head.time()).at(first), []);
-        }
-        for (index, entry) in (first..).zip(commit.entries) {
-            let value = Stored::encode(entry, commit.head.time());
-            batch.insert(&self.statements, index.to_be_bytes(), value);
-            batch.insert(&self.ids, *entry.id.entry().as_bytes(), index.to_be_bytes());
-        }
-        let mut firsts: HashMap<Term, u64> = HashMap::new();
-        for (at, entries) in (first..).step_by(GROUP_MAX).zip(commit.entries.chunks(GROUP_MAX)) {
-            let terms = entries.iter().map(|entry| entry.terms);
-            let is_known =
-                |term: &Term| Ok::<_, Error>(firsts.contains_key(term) || self.knows(term)?);
-            let group = Group::new(at, terms, is_known)?;
-            let new: Vec<_> = group.firsts().collect();
-            group.into_rows().for_each(|(key, value)| batch.insert(&self.index, key, value));
-            firsts.extend(new);
-        }
-        for (tile, hashes) in commit.tiles {
-            batch.insert(&self.tiles, tile_key(*tile), hashes.as_slice());
-        }
-        for (control, index) in commit.controls {
-            batch.insert(&self.meta, control.subject(), index.get().to_be_bytes());
-        }
-        if let Some(keys) = commit.keys {
-            batch.insert(&self.meta, "keys", key::key_set(keys.iter()));
-        }
-        batch.insert(&self.meta, "head", commit.head.encode());
-        batch.commit()?;
-        for (term, at) in firsts {
-            self.known.insert(term, at);
-        }
-        Ok(())
-    }
-}
-
-/// The index, which can be thrown away.
-impl Engine {
-    /// Whether the index is of this version and complete.
-    pub(super) fn index_is_current(&self) -> Result<bool, Error> {
-        let marker = self.index.get(index::MARKER)?;
-        Ok(marker.is_some_and(|version| *version == [index::VERSION]))
-    }
-
-    /// Whether an earlier program made the index: the next start makes it
-    /// again, and until then it is neither used nor damaged.
-    pub(super) fn index_is_of_earlier(&self) -> Result<bool, Error> {
-        let marker = self.index.get(index::MARKER)?;
-        Ok(marker.is_some_and(|version| matches!(*version, [one] if index::EARLIER.contains(&one))))
-    }
-
-    /// Says that the index is complete. From here every commit keeps it so.
-    pub(super) fn mark_index(&self) -> Result<(), Error> {
-        self.index.insert(index::MARKER, [index::VERSION])?;
-        Ok(self.database.persist(PersistMode::SyncData)?)
-    }
-
-    /// Empties the index. The marker goes first, and for good: an index that
-    /// was half emptied is never taken for a whole one.
-    pub(super) fn clear_index(&self) -> Result<(), Error> {
-        self.known.clear();
-        self.index.remove(index::MARKER)?;
-        self.database.persist(PersistMode::SyncData)?;
-        Ok(self.index.clear()?)
-    }
-
-    /// Adds the rows of statements that are logged already.
-    pub(super) fn fill_index(
+    /// Writes all rows and the head `after`, or nothing, and returns once they
+    /// are durable. `before` is the digest of the head record they follow.
+    fn commit(
         &self,
-        group: Group<'_>,
-        times: impl Iterator<Item = (LeafIndex, UnixSeconds)>,
-    ) -> Result<(), Error> {
-        let mut batch = self.database.batch();
-        group.into_rows().for_each(|(key, value)| batch.insert(&self.index, key, value));
-        for (index, time) in times {
-            batch.insert(&self.index, Term::time(time).at(index.get()), []);
-        }
-        Ok(batch.commit()?)
+        lease: &Lease,
+        before: &Digest,
+        after: &HeadRecord,
+        rows: Vec<Row>,
+    ) -> Result<(), CommitError>;
+
+    /// Changes the search index outside a commit: its rows can be made again
+    /// from the statements.
+    fn reindex(&self, step: Reindex) -> Result<(), Error>;
+
+    /// Whether reads wait for something slower than a local disk.
+    fn reads_may_wait(&self) -> bool {
+        false
     }
 
-    /// Whether any statement has the term; only for terms that are asked for.
-    pub(super) fn knows(&self, term: &Term) -> Result<bool, Error> {
-        Ok(self.first_with(term)?.is_some())
-    }
-
-    /// The first statement that has a term that is asked for.
-    fn first_with(&self, term: &Term) -> Result<Option<u64>, Error> {
-        if !term.is_asked_for() {
-            return Ok(None);
-        }
-        if let Some(first) = self.known.get(term) {
-            return Ok(Some(first));
-        }
-        let Some(bytes) = self.index.get(term.alone())? else { return Ok(None) };
-        let first = read_index(&bytes).map(LeafIndex::get);
-        if let Some(first) = first {
-            self.known.insert(term.clone(), first);
-        }
-        Ok(first)
-    }
-
-    /// Whether the index has a row under exactly this key.
-    pub(super) fn has_row(&self, key: &[u8]) -> Result<bool, Error> {
-        Ok(self.index.contains_key(key)?)
-    }
-
-    /// Every row of the index.
-    pub(super) fn index_rows(&self) -> fjall::Iter {
-        self.index.iter()
-    }
-
-    /// Puts another row in the place of one, behind everybody's back.
+    /// Replaces or removes a row outside every rule, as damage does.
     #[cfg(test)]
-    pub(super) fn replace_row(&self, key: &[u8], row: Option<(&[u8], &[u8])>) {
-        self.known.clear();
-        self.index.remove(key).unwrap();
-        if let Some((key, value)) = row {
-            self.index.insert(key, value).unwrap();
-        }
-    }
+    fn tamper(&self, space: Space, key: &[u8], value: Option<&[u8]>);
+}
 
-    /// Where a session ends.
-    pub(super) fn session_end(&self, session: &Term) -> Result<Option<Head>, Error> {
-        let Some(end) = self.index.get(session.alone())? else { return Ok(None) };
-        let read = || {
-            let (last, hash) = end.split_first_chunk::<8>()?;
-            let hash = std::str::from_utf8(hash).ok()?.to_owned();
-            Some(Head { last: u64::from_be_bytes(*last), hash })
-        };
-        Ok(read())
-    }
+/// What an object was when it was read; only for comparing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Version(Digest);
 
-    /// The last statement before `bound` that has the term.
-    pub(super) fn last_before(&self, term: &Term, bound: u64) -> Result<Option<u64>, Error> {
-        for row in self.index.range(term.at(0)..term.at(bound)).rev() {
-            let (key, offsets) = row.into_inner()?;
-            let Some(first) = term.index_in(&key) else { continue };
-            let last = statements_in(first, &offsets).rfind(|index| *index < bound);
-            if last.is_some() {
-                return Ok(last);
-            }
-        }
-        Ok(self.first_with(term)?.filter(|first| *first < bound))
-    }
-
-    /// The first `limit` statements before `bound` that have the term.
-    pub(super) fn with_term(
-        &self,
-        term: &Term,
-        bound: u64,
-        limit: usize,
-    ) -> Result<Vec<u64>, Error> {
-        let first = self.first_with(term)?.filter(|first| *first < bound);
-        let mut found: Vec<u64> = first.into_iter().collect();
-        if found.len() >= limit {
-            return Ok(found);
-        }
-        for row in self.index.range(term.at(0)..term.at(bound)) {
-            let (key, offsets) = row.into_inner()?;
-            let Some(first) = term.index_in(&key) else { continue };
-            found.extend(statements_in(first, &offsets).filter(|index| *index < bound));
-            if found.len() >= limit {
-                break;
-            }
-        }
-        found.truncate(limit);
-        Ok(found)
-    }
-
-    /// Whether the statement at `index` has the term.
-    pub(super) fn has_term(&self, term: &Term, index: u64) -> Result<bool, Error> {
-        Ok(self.last_before(term, index.saturating_add(1))? == Some(index))
-    }
-
-    /// The first statement registered at or after a time.
-    pub(super) fn first_since(&self, time: UnixSeconds) -> Result<Option<u64>, Error> {
-        let end = Term::time(UnixSeconds::new(u64::MAX)).at(u64::MAX);
-        let Some(row) = self.index.range(Term::time(time).at(0)..=end).next() else {
-            return Ok(None);
-        };
-        let key = row.key()?;
-        let (_, index) = key.split_last_chunk::<8>().ok_or(Error::HeadUnreadable)?;
-        Ok(Some(u64::from_be_bytes(*index)))
+impl Version {
+    /// For places that have no versions of their own: the content tells.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self(Digest::of(bytes))
     }
 }
 
-fn tile_key(tile: TileId) -> [u8; 9] {
-    let [a, b, c, d, e, f, g, h] = tile.index.to_be_bytes();
-    [tile.level, a, b, c, d, e, f, g, h]
+/// What became of an object that was to be created.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Created {
+    /// It is there now, durably.
+    New(Version),
+    /// There was one already, which was left alone.
+    Exists,
 }
 
-fn read_index(bytes: &[u8]) -> Option<LeafIndex> {
-    bytes.try_into().ok().map(u64::from_be_bytes).map(LeafIndex::new)
+/// A place for small objects: the guard, the published checkpoint.
+pub trait Objects: Send + Sync {
+    /// An object and its version; none when there is none. One that cannot be
+    /// read is an error, never an absent one.
+    fn get(&self, path: &Path) -> Result<Option<(Vec<u8>, Version)>, Error>;
+
+    /// Writes an object that is not there yet.
+    fn create(&self, path: &Path, bytes: &[u8]) -> Result<Created, Error>;
+
+    /// Replaces an object atomically and durably, if it still is the one that
+    /// was seen.
+    fn replace(&self, path: &Path, bytes: &[u8], seen: &Version) -> Result<Version, Error>;
+}
+
+/// Creates an object or replaces the one that is there.
+pub(super) fn put_object(objects: &dyn Objects, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    match objects.get(path)? {
+        Some((_, seen)) => objects.replace(path, bytes, &seen).map(drop),
+        None => match objects.create(path, bytes)? {
+            Created::New(_) => Ok(()),
+            Created::Exists => Err(Error::ObjectChanged { path: path.to_owned() }),
+        },
+    }
 }

@@ -18,12 +18,15 @@ pub enum Error {
     /// The statements do not give the tree they were copied from.
     #[error("the copy has root {found} at {size} leaves, its source says {expected}")]
     CopyDiffers { size: TreeSize, expected: Digest, found: Digest },
+    /// Somebody else commits to this log, or has committed.
+    #[error("another writer has taken this log over; nothing was written")]
+    Deposed,
     /// The engine failed.
     #[error("the embedded store failed")]
-    Engine(#[from] fjall::Error),
-    /// The engine met something it did not expect in its files.
-    #[error("the embedded store gave up over its files: {said}")]
-    EnginePanicked { said: String },
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The engine panicked over its files.
+    #[error("the embedded store panicked over its files: {message}")]
+    EnginePanicked { message: String },
     /// A data directory is there already.
     #[error("{} holds a log already", path.display())]
     Exists { path: PathBuf },
@@ -71,6 +74,9 @@ pub enum Error {
     /// Another process has the directory.
     #[error("{} is in use by another process; one log has one writer", path.display())]
     Locked { path: PathBuf },
+    /// Somebody else wrote an object in between.
+    #[error("{} was changed by somebody else since it was read", path.display())]
+    ObjectChanged { path: PathBuf },
     /// There is no log here.
     #[error("{} holds no log; `capstan init` makes one", path.display())]
     NotFound { path: PathBuf },
@@ -112,6 +118,7 @@ impl Error {
         match self {
             Self::BeyondHead { .. } => "store-beyond-head",
             Self::CopyDiffers { .. } => "store-copy-differs",
+            Self::Deposed => "store-deposed",
             Self::Engine(_) | Self::EnginePanicked { .. } => "store-engine",
             Self::Exists { .. } => "store-exists",
             Self::Forked { .. } => "store-forked",
@@ -127,6 +134,7 @@ impl Error {
             Self::Io { .. } => "store-io",
             Self::KeysUnreadable => "store-keys-unreadable",
             Self::Locked { .. } => "store-locked",
+            Self::ObjectChanged { .. } => "store-object-changed",
             Self::NotFound { .. } => "store-not-found",
             Self::OtherWriter { .. } => "store-other-writer",
             Self::RolledBack { .. } => "store-rolled-back",

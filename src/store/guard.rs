@@ -2,9 +2,11 @@
 //! does not reach. A store behind its guard must not write.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::dir::Lock;
-use super::{Error, write_public};
+use super::Error;
+use super::dir::{Directory, Lock};
+use super::engine::{Objects, put_object};
 use crate::log::TreeSize;
 use crate::receipt::Head;
 use crate::wire::digest::Digest;
@@ -12,16 +14,23 @@ use crate::wire::time::UnixSeconds;
 
 const TITLE: &str = "capstan guard 1";
 
-/// A file with one head in it.
-#[derive(Clone, Debug)]
+/// An object with one head in it.
+#[derive(Clone)]
 pub struct Guard {
+    objects: Arc<dyn Objects>,
+    name: PathBuf,
     path: PathBuf,
+    /// Locked while it is written: the writer and the publisher share a guard.
+    writing: Arc<Mutex<()>>,
 }
 
 impl Guard {
     /// The guard at a path, whether the file exists or not.
     pub fn at(path: &Path) -> Self {
-        Self { path: path.to_owned() }
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let objects = Arc::new(Directory::at(parent.unwrap_or(Path::new("."))));
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
+        Self { objects, name, path: path.to_owned(), writing: Arc::default() }
     }
 
     /// Where it is.
@@ -32,17 +41,13 @@ impl Guard {
     /// The head it remembers; none when there is no file. A guard that
     /// cannot be read is an error, never an empty guard.
     pub fn read(&self) -> Result<Option<Head>, Error> {
-        let io = |source| Error::Io { path: self.path.clone(), source };
-        let text = match std::fs::read_to_string(&self.path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(io(e)),
-        };
-        let damaged = || io(std::io::Error::other("the guard file is damaged"));
-        parse(&text).map(Some).ok_or_else(damaged)
+        let Some((bytes, _)) = self.objects.get(&self.name)? else { return Ok(None) };
+        let source = || std::io::Error::other("the guard file is damaged");
+        let damaged = || Error::Io { path: self.path.clone(), source: source() };
+        str::from_utf8(&bytes).ok().and_then(parse).map(Some).ok_or_else(damaged)
     }
 
-    /// Keeps others away that write under the same guard: copies of one
+    /// Keeps other processes from writing under the same guard: copies of one
     /// directory may have settings that name one file. None when there is no
     /// guard.
     pub fn lock(&self) -> Result<Option<Lock>, Error> {
@@ -59,7 +64,8 @@ impl Guard {
     pub fn write(&self, head: &Head) -> Result<(), Error> {
         let Head { size, root, time } = head;
         let text = format!("{TITLE}\nsize {size}\nroot {root}\ntime {}\n", time.seconds());
-        write_public(&self.path, text.as_bytes())
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        put_object(&*self.objects, &self.name, text.as_bytes())
     }
 }
 

@@ -29,7 +29,7 @@ impl HeadRecord {
 
     /// The record after this one. Time never runs backwards in a log.
     pub fn next(&self, frontier: Frontier, now: UnixSeconds) -> Self {
-        let previous = Digest::of(&self.encode());
+        let previous = self.digest();
         Self { root: frontier.root(), frontier, time: self.time.max(now), previous }
     }
 
@@ -56,6 +56,11 @@ impl HeadRecord {
     /// What is signed of it.
     pub fn head(&self) -> Head {
         Head { size: self.size(), root: self.root, time: self.time }
+    }
+
+    /// What the next record and the next commit name it by.
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.encode())
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {

@@ -24,9 +24,9 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::envelope::{Header, SignedStatement};
-use crate::profile::cra::carp::{Asked, Part};
-use crate::profile::cra::trace::Head;
-use crate::profile::{self, Read, Record, Span};
+use crate::profile::exchange::{Part, Request};
+use crate::profile::session::{Head, Span};
+use crate::profile::{self, Read, Record};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
 
@@ -193,8 +193,8 @@ impl Term {
     }
 
     /// A request within its session. An issuer's exchanges are no other's.
-    pub fn request(issuer: &str, asked: &Asked) -> Self {
-        Self::exchange(issuer, &format!("request {} {}", asked.session, asked.request))
+    pub fn request(issuer: &str, request: &Request) -> Self {
+        Self::exchange(issuer, &format!("request {} {}", request.session, request.request))
     }
 
     /// An execute request, by what its response names.
@@ -243,7 +243,7 @@ impl Term {
 
     /// Whether its absence is asked for so often that a lookup must be cheap.
     /// The first statement with such a term has a row of its own.
-    pub(super) fn is_asked_for(&self) -> bool {
+    pub(super) fn has_first_row(&self) -> bool {
         let asked = [Field::RecordId, Field::Supersedes, Field::Nonce, Field::Exchange];
         asked.iter().any(|field| self.is_of(*field))
     }
@@ -340,7 +340,7 @@ impl Terms {
 
     /// Of a statement as it lies in the log, and the events it holds with the
     /// term of their session.
-    pub(super) fn of_canonical(canonical: &[u8]) -> (Self, Option<(Term, Span)>) {
+    pub fn of_canonical(canonical: &[u8]) -> (Self, Option<(Term, Span)>) {
         // What cannot be read cannot be found; `fsck` says why.
         let Ok(statement) = SignedStatement::parse_any_size(canonical.to_vec()) else {
             return (Self::default(), None);
@@ -355,7 +355,7 @@ impl Terms {
 
     /// Those by which it changes what the log says about other records.
     pub fn telling(&self) -> impl Iterator<Item = &Term> {
-        self.all.iter().filter(|term| term.is_asked_for() || term.is_of(Field::IssuerSession))
+        self.all.iter().filter(|term| term.has_first_row() || term.is_of(Field::IssuerSession))
     }
 
     /// One by one.
@@ -392,7 +392,7 @@ impl<'a> Group<'a> {
         for (offset, terms) in (0_u16..).zip(statements) {
             for term in terms.iter() {
                 let is_first =
-                    term.is_asked_for() && !group.firsts.contains_key(term) && !is_known(term)?;
+                    term.has_first_row() && !group.firsts.contains_key(term) && !is_known(term)?;
                 if is_first {
                     group.firsts.insert(term, first + u64::from(offset));
                 } else {

@@ -1,20 +1,20 @@
-//! Questions to the index: search, and what the log says before a statement.
+//! Reading the index: single terms, search, and making it again.
 //!
-//! Every question is asked with a budget; an answer that spent it says so.
+//! Searches have a budget; a result that was cut because the budget ran out
+//! says so.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
-use super::index::{Field, Group, Term, Terms};
-use super::{Error, Store};
-use crate::envelope::{RulesVersion, SignedStatement, StatementId};
+use super::index::{self, Field, Group, Term, Terms, statements_in};
+use super::{Direction, Error, KeyRange, KeyValue, Reindex, Space, Store, read_index};
 use crate::log::{LeafIndex, TreeSize};
-use crate::policy::{Earlier, Facts, History, RECORDS_MAX, SUPERSEDES_MAX, conflicts};
-use crate::profile::cra::carp::{Asked, Conflicts, Granted, Part};
-use crate::profile::cra::trace::{Head, continuity};
-use crate::profile::{self, Summary};
+use crate::profile::Summary;
+use crate::profile::exchange::Part;
+use crate::profile::session::{Head, continuity};
 use crate::wire::budget::{Budget, Spent};
 use crate::wire::time::UnixSeconds;
 
@@ -85,23 +85,23 @@ impl Store {
         budget: &mut Budget,
     ) -> Result<Page, Error> {
         let first = match query.since {
-            Some(since) => self.engine.first_since(since)?.unwrap_or(u64::MAX),
+            Some(since) => self.first_since(since)?.unwrap_or(u64::MAX),
             None => 0,
         };
         let after = UnixSeconds::new(query.until.map_or(0, |t| t.seconds().saturating_add(1)));
-        let end = if query.until.is_some() { self.engine.first_since(after)? } else { None };
+        let end = if query.until.is_some() { self.first_since(after)? } else { None };
         let bounds = [Some(size.get()), query.before, end];
         let mut bound = bounds.into_iter().flatten().min().unwrap_or(0);
         let wanted = Wanted::all(query);
         let mut page = Page::default();
         while page.found.len() < query.limit {
             match self.candidate(&wanted, (first, bound), budget)? {
-                Step::Found(index) => {
+                Candidate::Found(index) => {
                     page.found.push(LeafIndex::new(index));
                     bound = index;
                 }
-                Step::End => return Ok(page),
-                Step::Cut(at) => return Ok(Page { next: Some(at), is_cut: true, ..page }),
+                Candidate::End => return Ok(page),
+                Candidate::Cut(at) => return Ok(Page { next: Some(at), is_cut: true, ..page }),
             }
         }
         page.next = (bound > first).then_some(bound);
@@ -115,9 +115,9 @@ impl Store {
         wanted: &[Wanted],
         (first, bound): (u64, u64),
         budget: &mut Budget,
-    ) -> Result<Step, Error> {
+    ) -> Result<Candidate, Error> {
         let Some(mut candidate) = bound.checked_sub(1).filter(|last| *last >= first) else {
-            return Ok(Step::End);
+            return Ok(Candidate::End);
         };
         let mut agreed = 0;
         for term in wanted.iter().cycle() {
@@ -125,19 +125,19 @@ impl Store {
                 break;
             }
             if budget.edges(term.0.len()).is_err() {
-                return Ok(Step::Cut(candidate + 1));
+                return Ok(Candidate::Cut(candidate + 1));
             }
             let mut last = None;
             for one in &term.0 {
-                last = last.max(self.engine.last_before(one, candidate + 1)?);
+                last = last.max(self.last_before(one, candidate + 1)?);
             }
             match last.filter(|last| *last >= first) {
-                None => return Ok(Step::End),
+                None => return Ok(Candidate::End),
                 Some(last) if last == candidate => agreed += 1,
                 Some(last) => (candidate, agreed) = (last, 1),
             }
         }
-        Ok(Step::Found(candidate))
+        Ok(Candidate::Found(candidate))
     }
 
     /// The statements with a value before `bound`, oldest first, at most
@@ -154,7 +154,7 @@ impl Store {
             if let Err(spent) = budget.edges(1) {
                 return Ok(Err(spent));
             }
-            all.extend(self.engine.with_term(term, bound.get(), limit)?);
+            all.extend(self.with_term(term, bound.get(), limit)?);
         }
         all.sort_unstable();
         Ok(Ok(all.into_iter().take(limit).map(LeafIndex::new).collect()))
@@ -162,72 +162,76 @@ impl Store {
 
     /// The first statement with a term before `bound`.
     pub fn first(&self, term: &Term, bound: TreeSize) -> Result<Option<LeafIndex>, Error> {
-        let found = self.engine.with_term(term, bound.get(), 1)?;
+        let found = self.with_term(term, bound.get(), 1)?;
         Ok(found.first().copied().map(LeafIndex::new))
     }
 
-    /// Whether a valid `supersedes` by this operator and issuer stands over a
-    /// record; or what of the budget it would take too much of.
+    /// Whether one of the first `limit` valid `supersedes` of a record before
+    /// `bound` is by this operator and issuer; or what of the budget ran out.
     pub fn is_superseded(
         &self,
         record_id: &str,
-        by: (&str, &str),
-        size: TreeSize,
+        (operator, issuer): (&str, &str),
+        bound: u64,
+        limit: usize,
         budget: &mut Budget,
     ) -> Result<Result<bool, Spent>, Error> {
-        Before { store: self, bound: size.get() }.superseded_within(record_id, by, budget)
-    }
-
-    /// What the log says about a statement that is not in it yet, or that
-    /// stands in it: then what the log before it says.
-    pub fn facts(
-        &self,
-        issuer: &str,
-        summary: &Summary,
-        id: &StatementId,
-        rules: RulesVersion,
-    ) -> Result<Facts, Error> {
-        let before = |bound| Facts::look_up(issuer, summary, &Before { store: self, bound }, rules);
-        let facts = before(u64::MAX)?;
-        // A record that is logged is known by its own id: most need no second
-        // look.
-        if summary.record_id.is_some() && !facts.record_id_known {
-            return Ok(facts);
+        let operator = Term::new(Field::Operator, operator);
+        let issuer = Term::new(Field::Issuer, issuer);
+        let term = Term::new(Field::Supersedes, record_id);
+        if let Err(spent) = budget.edges(1) {
+            return Ok(Err(spent));
         }
-        self.find(id)?.map_or(Ok(facts), |place| before(place.get()))
+        if !self.has_first(&term)? {
+            return Ok(Ok(false));
+        }
+        for index in self.with_term(&term, bound, limit)? {
+            if let Err(spent) = budget.edges(2) {
+                return Ok(Err(spent));
+            }
+            if self.has_term(&operator, index)? && self.has_term(&issuer, index)? {
+                return Ok(Ok(true));
+            }
+        }
+        Ok(Ok(false))
     }
 
-    /// Throws the index away and makes it again from the statements.
+    /// Makes the index again from the statements.
     pub fn reindex(&self, size: TreeSize, progress: &mut dyn FnMut(u64)) -> Result<(), Error> {
-        self.engine.clear_index()?;
+        self.drop_index()?;
         let mut time = None;
         let mut first = 0;
         while first < size.get() {
             let end = size.get().min(first + REINDEX_BATCH);
-            let (mut terms, mut times, mut ends) = (Vec::new(), Vec::new(), HashMap::new());
+            let (mut terms, mut rows, mut ends) = (Vec::new(), Vec::new(), HashMap::new());
             for index in (first..end).map(LeafIndex::new) {
                 let stored = self.statement(index)?.ok_or(Error::StatementMissing { index })?;
-                terms.push(self.reread(&stored.canonical, &mut ends)?);
+                terms.push(self.terms_again(&stored.canonical, &mut ends)?);
                 if time.replace(stored.time) != Some(stored.time) {
-                    times.push((index, stored.time));
+                    rows.push((Term::time(stored.time).at(index.get()), Vec::new()));
                 }
             }
-            let group = Group::new(first, terms.iter(), |term| self.engine.knows(term))?;
-            self.engine.fill_index(group, times.into_iter())?;
+            let group = Group::new(first, terms.iter(), |term| self.has_first(term))?;
+            rows.extend(group.into_rows());
+            self.add_to_index(rows)?;
             first = end;
             progress(end);
         }
-        self.engine.mark_index()
+        self.finish_index()
     }
 
-    /// What a logged statement is found by. `ends` are those of sessions that
+    /// The terms of a logged statement. `ends` are those of sessions that
     /// statements of the same group have moved.
-    fn reread(&self, canonical: &[u8], ends: &mut HashMap<Term, Head>) -> Result<Terms, Error> {
+    fn terms_again(
+        &self,
+        canonical: &[u8],
+        ends: &mut HashMap<Term, Head>,
+    ) -> Result<Terms, Error> {
         let (terms, session) = Terms::of_canonical(canonical);
         let Some((session, span)) = session else { return Ok(terms) };
         let end = match ends.get(&session) {
             Some(end) => Some(end.clone()),
-            None => self.engine.session_end(&session)?,
+            None => self.session_end(&session)?,
         };
         let Some(end) = continuity(end.as_ref(), &span).head_after(&span) else {
             return Ok(terms);
@@ -237,9 +241,123 @@ impl Store {
         Ok(terms)
     }
 
-    /// Throws the index away. The next start makes it again.
+    /// Empties the index. The next start makes it again.
     pub fn drop_index(&self) -> Result<(), Error> {
-        self.engine.clear_index()
+        self.firsts.clear();
+        self.backend.engine.reindex(Reindex::Clear)
+    }
+
+    pub(super) fn add_to_index(&self, rows: Vec<KeyValue>) -> Result<(), Error> {
+        self.backend.engine.reindex(Reindex::Add(rows))
+    }
+
+    /// Marks the index as complete. From here every commit keeps it so.
+    pub(super) fn finish_index(&self) -> Result<(), Error> {
+        let marker = (index::MARKER.to_vec(), vec![index::VERSION]);
+        self.backend.engine.reindex(Reindex::Finish(marker))
+    }
+}
+
+/// Single terms.
+impl Store {
+    /// Whether the index is of this version and complete.
+    pub(super) fn index_is_current(&self) -> Result<bool, Error> {
+        let marker = self.get(Space::Index, &index::MARKER)?;
+        Ok(marker.is_some_and(|version| *version == [index::VERSION]))
+    }
+
+    /// Whether an earlier program made the index: the next start makes it
+    /// again, and until then it is neither used nor damaged.
+    pub(super) fn index_is_of_earlier(&self) -> Result<bool, Error> {
+        let marker = self.get(Space::Index, &index::MARKER)?;
+        Ok(marker.is_some_and(|version| matches!(*version, [one] if index::EARLIER.contains(&one))))
+    }
+
+    /// Whether the index has a row under exactly this key.
+    pub(super) fn has_index_row(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.get(Space::Index, key)?.is_some())
+    }
+
+    /// Whether any statement has the term; only for terms whose first
+    /// statement has a row of its own.
+    pub fn has_first(&self, term: &Term) -> Result<bool, Error> {
+        Ok(self.first_with(term)?.is_some())
+    }
+
+    fn first_with(&self, term: &Term) -> Result<Option<u64>, Error> {
+        if !term.has_first_row() {
+            return Ok(None);
+        }
+        if let Some(first) = self.firsts.get(term) {
+            return Ok(Some(first));
+        }
+        let Some(bytes) = self.get(Space::Index, &term.alone())? else { return Ok(None) };
+        let first = read_index(&bytes).map(LeafIndex::get);
+        if let Some(first) = first {
+            self.firsts.insert(term.clone(), first);
+        }
+        Ok(first)
+    }
+
+    /// Where a session ends.
+    pub fn session_end(&self, session: &Term) -> Result<Option<Head>, Error> {
+        let Some(end) = self.get(Space::Index, &session.alone())? else { return Ok(None) };
+        let read = || {
+            let (last, hash) = end.split_first_chunk::<8>()?;
+            let hash = std::str::from_utf8(hash).ok()?.to_owned();
+            Some(Head { last: u64::from_be_bytes(*last), hash })
+        };
+        Ok(read())
+    }
+
+    /// The last statement before `bound` that has the term.
+    pub(super) fn last_before(&self, term: &Term, bound: u64) -> Result<Option<u64>, Error> {
+        let range = KeyRange { from: term.at(0), to: Some(term.at(bound)) };
+        let last = self.scan(Space::Index, range, Direction::Backward, |key, offsets| {
+            let first = term.index_in(key);
+            let last =
+                first.and_then(|first| statements_in(first, offsets).rfind(|index| *index < bound));
+            Ok(last.map_or(ControlFlow::Continue(()), ControlFlow::Break))
+        })?;
+        if last.is_some() {
+            return Ok(last);
+        }
+        Ok(self.first_with(term)?.filter(|first| *first < bound))
+    }
+
+    /// The first `limit` statements before `bound` that have the term.
+    pub fn with_term(&self, term: &Term, bound: u64, limit: usize) -> Result<Vec<u64>, Error> {
+        let first = self.first_with(term)?.filter(|first| *first < bound);
+        let mut found: Vec<u64> = first.into_iter().collect();
+        if found.len() >= limit {
+            return Ok(found);
+        }
+        let range = KeyRange { from: term.at(0), to: Some(term.at(bound)) };
+        self.scan(Space::Index, range, Direction::Forward, |key, offsets| {
+            if let Some(first) = term.index_in(key) {
+                found.extend(statements_in(first, offsets).filter(|index| *index < bound));
+            }
+            let is_enough = found.len() >= limit;
+            Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// Whether the statement at `index` has the term.
+    pub(super) fn has_term(&self, term: &Term, index: u64) -> Result<bool, Error> {
+        Ok(self.last_before(term, index.saturating_add(1))? == Some(index))
+    }
+
+    /// The first statement registered at or after a time.
+    fn first_since(&self, time: UnixSeconds) -> Result<Option<u64>, Error> {
+        let mut to = Term::time(UnixSeconds::new(u64::MAX)).at(u64::MAX);
+        to.push(0);
+        let range = KeyRange { from: Term::time(time).at(0), to: Some(to) };
+        self.scan(Space::Index, range, Direction::Forward, |key, _| {
+            let (_, index) = key.split_last_chunk::<8>().ok_or(Error::HeadUnreadable)?;
+            Ok(ControlFlow::Break(u64::from_be_bytes(*index)))
+        })
     }
 }
 
@@ -270,149 +388,10 @@ fn exchange_terms(issuer: &str, part: &Part) -> Vec<Term> {
     }
 }
 
-enum Step {
+/// How looking for the next statement of a page ended.
+enum Candidate {
     Found(u64),
     End,
+    /// The budget ran out; everything from here on was looked at.
     Cut(u64),
-}
-
-/// The log before an index.
-struct Before<'a> {
-    store: &'a Store,
-    bound: u64,
-}
-
-impl Before<'_> {
-    /// Who signed the statement at an index, and what it says.
-    fn read(&self, index: u64) -> Result<(String, Summary), Error> {
-        let index = LeafIndex::new(index);
-        let damaged = || Error::StatementDamaged { index };
-        let stored = self.store.statement(index)?.ok_or_else(damaged)?;
-        let statement = SignedStatement::parse_any_size(stored.canonical);
-        let statement = statement.map_err(|_| damaged())?;
-        let (header, payload) = (statement.header(), statement.payload().unwrap_or_default());
-        let summary = profile::read_payload(header, payload).summary;
-        Ok((header.claims.issuer.clone().unwrap_or_default(), summary))
-    }
-
-    /// The first statement with a term, and its part in an exchange.
-    fn part(&self, term: &Term) -> Result<Option<(u64, Box<Part>)>, Error> {
-        let engine = &self.store.engine;
-        if !engine.knows(term)? {
-            return Ok(None);
-        }
-        let Some(index) = engine.with_term(term, self.bound, 1)?.first().copied() else {
-            return Ok(None);
-        };
-        Ok(self.read(index)?.1.exchange.map(|part| (index, part)))
-    }
-
-    fn has_any(&self, term: &Term) -> Result<bool, Error> {
-        let engine = &self.store.engine;
-        if !engine.knows(term)? || self.bound == u64::MAX {
-            return engine.knows(term);
-        }
-        Ok(!engine.with_term(term, self.bound, 1)?.is_empty())
-    }
-}
-
-impl History for Before<'_> {
-    type Error = Error;
-
-    fn records(&self, record_id: &str) -> Result<Vec<Earlier>, Error> {
-        let term = Term::new(Field::RecordId, record_id);
-        let engine = &self.store.engine;
-        if !engine.knows(&term)? {
-            return Ok(Vec::new());
-        }
-        let read = |index: u64| {
-            let (issuer, summary) = self.read(index)?;
-            Ok(Earlier::of(&issuer, &summary))
-        };
-        let found = engine.with_term(&term, self.bound, RECORDS_MAX)?;
-        found.into_iter().map(read).collect()
-    }
-
-    fn knows(&self, record_id: &str) -> Result<bool, Error> {
-        let term = Term::new(Field::RecordId, record_id);
-        self.has_any(&term)
-    }
-
-    fn session(&self, of: Option<&str>, session: &str) -> Result<Option<Head>, Error> {
-        let term = match of {
-            Some(issuer) => Term::session(issuer, session),
-            None => Term::new(Field::Session, session),
-        };
-        if self.bound == u64::MAX && of.is_some() {
-            return self.store.engine.session_end(&term);
-        }
-        // Of the past, and of sessions that are nobody's own, only the
-        // statements themselves tell.
-        let mut end = None;
-        for index in self.store.engine.with_term(&term, self.bound, usize::MAX)? {
-            let index = LeafIndex::new(index);
-            let stored = self.store.statement(index)?.ok_or(Error::StatementMissing { index })?;
-            let Some((_, span)) = Terms::of_canonical(&stored.canonical).1 else { continue };
-            end = continuity(end.as_ref(), &span).head_after(&span).or(end);
-        }
-        Ok(end)
-    }
-
-    fn has_nonce(&self, issuer: &str, nonce: &str) -> Result<bool, Error> {
-        self.has_any(&Term::nonce(issuer, nonce))
-    }
-
-    fn has_request(&self, issuer: &str, asked: &Asked) -> Result<bool, Error> {
-        self.has_any(&Term::request(issuer, asked))
-    }
-
-    fn execution(&self, issuer: &str, request: &str) -> Result<Option<Conflicts>, Error> {
-        let Some((index, part)) = self.part(&Term::execution(issuer, request))? else {
-            return Ok(None);
-        };
-        // It was judged by the log before itself.
-        conflicts(issuer, &part, &Self { store: self.store, bound: index }).map(Some)
-    }
-
-    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Granted>, Error> {
-        let found = self.part(&Term::resolution(issuer, id))?;
-        Ok(found.and_then(|(_, part)| match *part {
-            Part::Resolution(granted) => Some(granted),
-            Part::Request(_) | Part::Response(_) => None,
-        }))
-    }
-
-    fn is_superseded(&self, record_id: &str, by: (&str, &str)) -> Result<bool, Error> {
-        let found = self.superseded_within(record_id, by, &mut Budget::unlimited())?;
-        Ok(found.unwrap_or(false))
-    }
-}
-
-impl Before<'_> {
-    fn superseded_within(
-        &self,
-        record_id: &str,
-        (operator, issuer): (&str, &str),
-        budget: &mut Budget,
-    ) -> Result<Result<bool, Spent>, Error> {
-        let engine = &self.store.engine;
-        let operator = Term::new(Field::Operator, operator);
-        let issuer = Term::new(Field::Issuer, issuer);
-        let term = Term::new(Field::Supersedes, record_id);
-        if let Err(spent) = budget.edges(1) {
-            return Ok(Err(spent));
-        }
-        if !engine.knows(&term)? {
-            return Ok(Ok(false));
-        }
-        for index in engine.with_term(&term, self.bound, SUPERSEDES_MAX)? {
-            if let Err(spent) = budget.edges(2) {
-                return Ok(Err(spent));
-            }
-            if engine.has_term(&operator, index)? && engine.has_term(&issuer, index)? {
-                return Ok(Ok(true));
-            }
-        }
-        Ok(Ok(false))
-    }
 }

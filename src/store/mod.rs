@@ -1,24 +1,38 @@
-//! The data directory: what the log is, durably.
+//! The log, durably.
 //!
-//! One commit is one synced atomic batch that carries statements, ids, full
-//! tiles and the head record together. After any crash the store holds the
-//! tree before a commit or the tree after it, never something between.
+//! `Store` gives rows their meaning, over an `Engine` that keeps them and a
+//! place for `Objects` (`engine.rs`). One commit is one synced atomic batch of
+//! statements, ids, full tiles, index rows and the head record. After any crash
+//! the store holds the tree before a commit or the tree after it, never
+//! something between.
 
 mod audit;
-mod contain;
 mod copy;
 mod dir;
 mod engine;
 mod error;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod fjall;
 mod guard;
 mod head;
 mod index;
 mod lookup;
+pub mod memory;
+mod panics;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
 use crate::envelope::StatementId;
-use crate::key::PublicKey;
+use crate::key::{PublicKey, key_set};
 use crate::log::{Edge, LeafIndex, Nodes, TileId, TileNodes, TreeSize, leaf_hash, root_at};
 use crate::profile::Control;
 use crate::receipt::Head;
@@ -26,23 +40,80 @@ use crate::wire::cbor::{self, Value};
 use crate::wire::digest::Digest;
 use crate::wire::text;
 use crate::wire::time::UnixSeconds;
+use engine::put_object;
+use fjall::Fjall;
+use index::{GROUP_MAX, Group};
 
 pub use audit::IndexAudit;
-pub use contain::{contain, when_hopeless};
 pub use copy::{CHECKPOINT_PUB, Copy, Manifest};
-pub use dir::{DataDir, Lock, write_private, write_public};
-pub use engine::Engine;
+pub use dir::{DataDir, Lock, is_in_use, read_private, write_private, write_public};
+pub use engine::{
+    CommitError, Created, Direction, Engine, KeyRange, KeyValue, Lease, Objects, Reindex, Row,
+    Space, Version,
+};
 pub use error::Error;
 pub use guard::Guard;
 pub use head::HeadRecord;
 pub use index::{Field, Term, Terms, own};
 pub use lookup::{Page, Query, fact_terms};
+pub use panics::{catch_panic, on_fatal_panic};
 
-/// An open log: the engine, and the head it was left at.
+/// 1024 tiles of 8 KiB: the upper levels of any tree, and the recent past.
+const TILES_CACHED: usize = 1024;
+/// Some 6 MB.
+const TERMS_CACHED: usize = 65_536;
+/// Rows in one page of a scan, at most.
+const PAGE_ROWS: usize = 1024;
+const CHECKPOINT: &str = "checkpoint";
+const KEYS: &str = "keys";
+
+/// What a log stands on.
+pub struct Backend {
+    /// Its rows.
+    pub engine: Box<dyn Engine>,
+    /// What it publishes.
+    pub objects: Box<dyn Objects>,
+    /// Keys, settings and rules of this machine. Dropped, and with it
+    /// unlocked, after the engine: whoever finds it unlocked can open it.
+    pub dir: DataDir,
+}
+
+impl Backend {
+    /// The embedded engine, in a directory that holds a log.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let dir = DataDir::open(path)?;
+        dir.check_format()?;
+        Self::embedded(dir)
+    }
+
+    /// The embedded engine, in a directory that is new or empty.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        Self::embedded(DataDir::create(path)?)
+    }
+
+    fn embedded(dir: DataDir) -> Result<Self, Error> {
+        let engine = Fjall::open(&dir.store_path())?;
+        Ok(Self::new(Box::new(engine), dir))
+    }
+
+    /// Any engine, with everything else in a directory.
+    pub fn new(engine: Box<dyn Engine>, dir: DataDir) -> Self {
+        let objects = Box::new(dir::Directory::at(dir.path()));
+        Self { engine, objects, dir }
+    }
+}
+
+/// An open log: typed access to its rows. Every method may be called from any
+/// thread; only `commit` needs the lease, which the writer has.
 pub struct Store {
-    engine: Engine,
-    /// Let go of after the engine: whoever finds the directory free can open it.
-    dir: DataDir,
+    backend: Backend,
+    /// Asked of the engine once.
+    reads_may_wait: bool,
+    /// Full tiles never change.
+    tiles: Cache<TileId, Arc<[u8]>>,
+    /// The first statement with each term that is looked up often; it never
+    /// changes, but for `reindex`.
+    firsts: Cache<Term, u64>,
 }
 
 /// A statement as it lies in the log.
@@ -54,17 +125,6 @@ pub struct Stored {
     pub collateral: Vec<u8>,
     /// When it was registered.
     pub time: UnixSeconds,
-}
-
-/// How many rows the store has of each kind.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Counts {
-    /// Statements.
-    pub statements: u64,
-    /// Ids that name one.
-    pub ids: u64,
-    /// Full tiles.
-    pub tiles: u64,
 }
 
 /// A statement on its way into the log.
@@ -81,6 +141,8 @@ pub struct NewEntry<'a> {
 
 /// Everything one commit changes.
 pub struct Commit<'a> {
+    /// The head it was made for; it fails on any other.
+    pub before: &'a HeadRecord,
     /// The statements, the first at the old size.
     pub entries: &'a [NewEntry<'a>],
     /// Tiles that became full.
@@ -94,17 +156,17 @@ pub struct Commit<'a> {
 }
 
 impl Store {
-    /// Makes an empty store in a fresh data directory.
-    pub fn create(dir: DataDir) -> Result<Self, Error> {
-        let engine = Engine::open(&dir.store_path())?;
-        engine.mark_index()?;
-        Ok(Self { dir, engine })
+    /// Makes an empty store.
+    pub fn create(backend: Backend) -> Result<Self, Error> {
+        let store = Self::over(backend);
+        store.finish_index()?;
+        Ok(store)
     }
 
-    /// Opens the store and checks what it finds against itself: the head
-    /// record against the tiles and the last statements it must cover.
-    pub fn open(dir: DataDir) -> Result<(Self, HeadRecord, Edge), Error> {
-        let (store, head) = Self::open_as_found(dir)?;
+    /// Opens a store and checks what it finds against itself: the head record
+    /// against the tiles and the last statements it must cover.
+    pub fn open(backend: Backend) -> Result<(Self, HeadRecord, Edge), Error> {
+        let (store, head) = Self::open_unchecked(backend)?;
         let edge = store.rebuild_edge(head.size())?;
         let root = root_at(&store.nodes(&edge), head.size())?;
         if root != head.root() {
@@ -114,10 +176,10 @@ impl Store {
                 found: root,
             });
         }
-        if store.engine.statement(LeafIndex::new(head.size().get()))?.is_some() {
+        if store.get(Space::Statements, &head.size().get().to_be_bytes())?.is_some() {
             return Err(Error::BeyondHead { size: head.size() });
         }
-        if !store.engine.index_is_current()? {
+        if !store.index_is_current()? {
             tracing::warn!(
                 statements = head.size().get(),
                 "the search index is missing or of another version; making it again"
@@ -127,17 +189,88 @@ impl Store {
         Ok((store, head, edge))
     }
 
-    /// Opens the store and believes nothing it finds: for `fsck`.
-    pub fn open_as_found(dir: DataDir) -> Result<(Self, HeadRecord), Error> {
-        dir.check_format()?;
-        let store = Self { engine: Engine::open(&dir.store_path())?, dir };
-        let head = store.engine.head()?.ok_or(Error::HeadMissing)?;
+    /// Opens a store without checking anything: for `fsck`, and for whoever
+    /// checks each statement anyway.
+    pub fn open_unchecked(backend: Backend) -> Result<(Self, HeadRecord), Error> {
+        let store = Self::over(backend);
+        let head = store.head()?.ok_or(Error::HeadMissing)?;
         Ok((store, head))
     }
 
-    /// How much lies in the store, counted one by one.
-    pub fn counts(&self) -> Result<Counts, Error> {
-        self.engine.counts()
+    fn over(backend: Backend) -> Self {
+        let reads_may_wait = backend.engine.reads_may_wait();
+        let (tiles, firsts) = (Cache::new(TILES_CACHED), Cache::new(TERMS_CACHED));
+        Self { backend, reads_may_wait, tiles, firsts }
+    }
+
+    /// Makes this the store that commits.
+    pub fn take_over(&self) -> Result<Lease, Error> {
+        self.backend.engine.take_over()
+    }
+
+    /// Runs reads. Where they may wait, the async runtime moves its other tasks
+    /// off this thread first, so that no request waits for the reads of
+    /// another. Every read does this by itself; around several of them it costs
+    /// once.
+    pub fn reading<T>(&self, reads: impl FnOnce() -> T) -> T {
+        let is_worker = |runtime: &Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
+        if self.reads_may_wait && Handle::try_current().as_ref().is_ok_and(is_worker) {
+            tokio::task::block_in_place(reads)
+        } else {
+            reads()
+        }
+    }
+
+    fn head(&self) -> Result<Option<HeadRecord>, Error> {
+        self.reading(|| self.backend.engine.head())
+    }
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let mut values = self.reading(|| self.backend.engine.get(space, &[key]))?;
+        Ok(values.pop().flatten())
+    }
+
+    /// Shows the rows of a range until `visit` breaks. The first page is one
+    /// row, because most look-ups need no more; each further one is larger.
+    fn scan<T>(
+        &self,
+        space: Space,
+        mut range: KeyRange,
+        direction: Direction,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<T>, Error>,
+    ) -> Result<Option<T>, Error> {
+        let mut limit = 1;
+        loop {
+            let page =
+                self.reading(|| self.backend.engine.scan(space, &range, direction, limit))?;
+            for (key, value) in &page {
+                if let ControlFlow::Break(found) = visit(key, value)? {
+                    return Ok(Some(found));
+                }
+            }
+            let is_last = page.len() < limit;
+            let Some((mut key, _)) = page.into_iter().next_back().filter(|_| !is_last) else {
+                return Ok(None);
+            };
+            match direction {
+                Direction::Backward => range.to = Some(key),
+                Direction::Forward => {
+                    key.push(0);
+                    range.from = key;
+                }
+            }
+            limit = (limit * 8).min(PAGE_ROWS);
+        }
+    }
+
+    /// Counts all rows of a space.
+    pub fn count(&self, space: Space) -> Result<u64, Error> {
+        let mut count = 0_u64;
+        self.scan::<()>(space, KeyRange::all(), Direction::Forward, |_, _| {
+            count += 1;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(count)
     }
 
     fn rebuild_edge(&self, size: TreeSize) -> Result<Edge, Error> {
@@ -153,24 +286,48 @@ impl Store {
         TileNodes::new(edge, |tile| self.full_tile(tile))
     }
 
-    /// The directory around the store.
+    /// The directory of this machine.
     pub fn dir(&self) -> &DataDir {
-        &self.dir
+        &self.backend.dir
+    }
+
+    /// The last published checkpoint; none before the first.
+    pub fn checkpoint(&self) -> Result<Option<String>, Error> {
+        let Some((bytes, _)) = self.backend.objects.get(Path::new(CHECKPOINT))? else {
+            return Ok(None);
+        };
+        let not_text = |_| Error::Io {
+            path: PathBuf::from(CHECKPOINT),
+            source: std::io::ErrorKind::InvalidData.into(),
+        };
+        String::from_utf8(bytes).map(Some).map_err(not_text)
+    }
+
+    /// Publishes a checkpoint in place of the last one.
+    pub fn publish_checkpoint(&self, note: &str) -> Result<(), Error> {
+        put_object(&*self.backend.objects, Path::new(CHECKPOINT), note.as_bytes())
     }
 
     /// A full tile: 256 hashes.
-    pub fn full_tile(&self, tile: TileId) -> Result<std::sync::Arc<[u8]>, Error> {
-        self.engine.tile(tile)?.ok_or_else(|| Error::TileMissing { path: tile.path() })
+    pub fn full_tile(&self, tile: TileId) -> Result<Arc<[u8]>, Error> {
+        if let Some(cached) = self.tiles.get(&tile) {
+            return Ok(cached);
+        }
+        let bytes: Arc<[u8]> = self.full_tile_uncached(tile)?.into();
+        self.tiles.insert(tile, bytes.clone());
+        Ok(bytes)
     }
 
-    /// A full tile read anew.
-    pub fn full_tile_again(&self, tile: TileId) -> Result<Vec<u8>, Error> {
-        self.engine.tile_again(tile)?.ok_or_else(|| Error::TileMissing { path: tile.path() })
+    /// A full tile as it is in the engine now.
+    pub fn full_tile_uncached(&self, tile: TileId) -> Result<Vec<u8>, Error> {
+        let missing = || Error::TileMissing { path: tile.path() };
+        self.get(Space::Tiles, &tile_key(tile))?.ok_or_else(missing)
     }
 
-    /// Where a statement stands, if it was logged.
+    /// The index of a statement, if it was logged.
     pub fn find(&self, id: &StatementId) -> Result<Option<LeafIndex>, Error> {
-        self.engine.find(id)
+        let found = self.get(Space::Ids, id.entry().as_bytes())?;
+        found.map(|bytes| read_index(&bytes).ok_or(Error::IdDamaged { id: *id })).transpose()
     }
 
     /// Statements whose ids begin with these hex digits, at most so many.
@@ -180,53 +337,126 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<(StatementId, LeafIndex)>, Error> {
         let whole = hex.len() - hex.len() % 2;
-        let bytes = hex.get(..whole).and_then(text::from_hex).unwrap_or_default();
-        // Half a byte more leaves one in sixteen.
-        let found = self.engine.ids_from(&bytes, limit.saturating_mul(16))?;
-        let fits = |(id, _): &(StatementId, LeafIndex)| id.to_string().starts_with(hex);
-        Ok(found.into_iter().filter(fits).take(limit).collect())
+        let prefix = hex.get(..whole).and_then(text::from_hex).unwrap_or_default();
+        let (mut found, mut seen) = (Vec::new(), 0_usize);
+        self.scan::<()>(
+            Space::Ids,
+            KeyRange::prefix(&prefix),
+            Direction::Forward,
+            |key, value| {
+                // Half a byte more leaves one in sixteen.
+                if found.len() >= limit || seen >= limit.saturating_mul(16) {
+                    return Ok(ControlFlow::Break(()));
+                }
+                seen += 1;
+                if let Some(id) = Digest::from_slice(key).map(StatementId::from_digest) {
+                    let index = read_index(value).ok_or(Error::IdDamaged { id })?;
+                    if id.to_string().starts_with(hex) {
+                        found.push((id, index));
+                    }
+                }
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+        Ok(found)
     }
 
     /// The statement at an index.
     pub fn statement(&self, index: LeafIndex) -> Result<Option<Stored>, Error> {
-        let Some(bytes) = self.engine.statement(index)? else { return Ok(None) };
+        let Some(bytes) = self.get(Space::Statements, &index.get().to_be_bytes())? else {
+            return Ok(None);
+        };
         Stored::decode(&bytes).map(Some).ok_or(Error::StatementDamaged { index })
     }
 
-    /// The statement at an index, as it lies there.
+    /// The row of the statement at an index, undecoded.
     pub fn row(&self, index: LeafIndex) -> Result<Vec<u8>, Error> {
-        self.engine.statement(index)?.ok_or(Error::StatementMissing { index })
+        let row = self.get(Space::Statements, &index.get().to_be_bytes())?;
+        row.ok_or(Error::StatementMissing { index })
     }
 
     /// The leaf entries from `first`, at most `count`, for an entry bundle.
     pub fn entries(&self, first: LeafIndex, count: usize) -> Result<Vec<Digest>, Error> {
-        let indices = (first.get()..).take(count).map(LeafIndex::new);
-        indices
-            .map(|index| {
-                let stored = self.statement(index)?.ok_or(Error::StatementMissing { index })?;
-                Ok(*StatementId::of_canonical(&stored.canonical).entry())
-            })
-            .collect()
+        let indices: Vec<u64> = (first.get()..).take(count).collect();
+        let keys: Vec<[u8; 8]> = indices.iter().map(|index| index.to_be_bytes()).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
+        let rows = self.reading(|| self.backend.engine.get(Space::Statements, &keys))?;
+        let entry = |(index, row): (u64, Option<Vec<u8>>)| {
+            let index = LeafIndex::new(index);
+            let row = row.ok_or(Error::StatementMissing { index })?;
+            let stored = Stored::decode(&row).ok_or(Error::StatementDamaged { index })?;
+            Ok(*StatementId::of_canonical(&stored.canonical).entry())
+        };
+        indices.into_iter().zip(rows).map(entry).collect()
     }
 
-    /// Where the control statement of this kind in force stands.
+    /// The index of the control statement of this kind that is in force.
     pub fn control(&self, control: Control) -> Result<Option<LeafIndex>, Error> {
-        self.engine.control(control)
+        let found = self.get(Space::Meta, control.subject().as_bytes())?;
+        found.map(|bytes| read_index(&bytes).ok_or(Error::HeadUnreadable)).transpose()
     }
 
     /// The service's public keys, the active one first.
     pub fn keys(&self) -> Result<Vec<PublicKey>, Error> {
-        self.engine.keys()
+        let bytes = self.get(Space::Meta, KEYS.as_bytes())?.ok_or(Error::KeysUnreadable)?;
+        let set = Value::read(&bytes).map_err(|_| Error::KeysUnreadable)?;
+        let keys = set.array().ok_or(Error::KeysUnreadable)?;
+        let read = |key| PublicKey::from_cose_value(key).map_err(|_| Error::KeysUnreadable);
+        let keys = keys.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        // Parts of a key that its reader ignores must be as we wrote them, too.
+        if key_set(keys.iter()) == bytes { Ok(keys) } else { Err(Error::KeysUnreadable) }
     }
 
-    /// Makes a commit durable. On an error nothing is known about the disk:
-    /// the caller must stop writing.
-    pub fn commit(&self, commit: &Commit<'_>) -> Result<(), Error> {
-        self.engine.commit(commit)
+    /// Makes a commit durable. After an error, unless it is `Deposed`, nobody
+    /// knows what is on the disk: the caller must stop writing.
+    pub fn commit(&self, lease: &Lease, commit: &Commit<'_>) -> Result<(), Error> {
+        let Commit { before, entries, tiles, head, controls, keys } = commit;
+        let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+        let first = head.size().get() - count;
+        // A statement, its id, and most often a row of the index of its own.
+        let mut rows = Vec::with_capacity(entries.len() * 4 + 16);
+        // One row for each second, however many commits it has: nobody could
+        // see damage in a row that says nothing new.
+        if count > 0 && (before.size().get() == 0 || before.time() != head.time()) {
+            rows.push(Row::new(Space::Index, Term::time(head.time()).at(first), []));
+        }
+        for (index, entry) in (first..).zip(*entries) {
+            let (key, value) = (index.to_be_bytes(), Stored::encode(entry, head.time()));
+            rows.push(Row::new(Space::Statements, key, value));
+            rows.push(Row::new(Space::Ids, *entry.id.entry().as_bytes(), key));
+        }
+        let mut firsts: HashMap<Term, u64> = HashMap::new();
+        for (at, entries) in (first..).step_by(GROUP_MAX).zip(entries.chunks(GROUP_MAX)) {
+            let terms = entries.iter().map(|entry| entry.terms);
+            let is_known =
+                |term: &Term| Ok::<_, Error>(firsts.contains_key(term) || self.has_first(term)?);
+            let group = Group::new(at, terms, is_known)?;
+            let new: Vec<_> = group.firsts().collect();
+            rows.extend(group.into_rows().map(|(key, value)| Row::new(Space::Index, key, value)));
+            firsts.extend(new);
+        }
+        for (tile, hashes) in *tiles {
+            rows.push(Row::new(Space::Tiles, tile_key(*tile), hashes.as_slice()));
+        }
+        for (control, index) in *controls {
+            rows.push(Row::new(Space::Meta, control.subject(), index.get().to_be_bytes()));
+        }
+        if let Some(keys) = keys {
+            rows.push(Row::new(Space::Meta, KEYS, key_set(keys.iter())));
+        }
+        let done = self.backend.engine.commit(lease, &before.digest(), head, rows);
+        done.map_err(|error| match error {
+            CommitError::Deposed => Error::Deposed,
+            CommitError::Unknown(error) => error,
+        })?;
+        for (term, at) in firsts {
+            self.firsts.insert(term, at);
+        }
+        Ok(())
     }
 
-    /// Refuses to go on when the store is older than `known`, a head that was
-    /// signed once, or disagrees with it.
+    /// Fails when the store is older than `known`, a head that was signed once,
+    /// or disagrees with it.
     pub fn check_extends(
         &self,
         head: &HeadRecord,
@@ -263,4 +493,13 @@ impl Stored {
             time: UnixSeconds::new(time.int()?),
         })
     }
+}
+
+fn tile_key(tile: TileId) -> [u8; 9] {
+    let [a, b, c, d, e, f, g, h] = tile.index.to_be_bytes();
+    [tile.level, a, b, c, d, e, f, g, h]
+}
+
+fn read_index(bytes: &[u8]) -> Option<LeafIndex> {
+    bytes.try_into().ok().map(u64::from_be_bytes).map(LeafIndex::new)
 }

@@ -18,7 +18,7 @@ use capstan::profile::capsule::{
 };
 use capstan::profile::read_payload;
 use capstan::service::{self, Options, Service};
-use capstan::store::{DataDir, Store};
+use capstan::store::{Backend, Store};
 use capstan::trust::{TrustAnchors, TrustedLog};
 use capstan::verify::{Bundle, Demand, Evidence, Outcome, Report, verify};
 use capstan::wire::budget::{Allowance, Budget};
@@ -256,7 +256,7 @@ async fn search_means_and_and_survives_the_loss_of_its_index() {
     let Log { _dir, data, service, key } = log;
     service.shut_down().unwrap();
     drop(service);
-    let (store, _) = Store::open_as_found(DataDir::open(&data).unwrap()).unwrap();
+    let (store, _) = Store::open_unchecked(Backend::open(&data).unwrap()).unwrap();
     store.drop_index().unwrap();
     drop(store);
     let log = Log { service: open(&data), _dir, data, key };
@@ -414,7 +414,7 @@ async fn facts_are_the_same_from_the_index_and_from_a_walk() {
     let Log { _dir, data, service, .. } = log;
     service.shut_down().unwrap();
     drop(service);
-    let (store, head) = Store::open_as_found(DataDir::open(&data).unwrap()).unwrap();
+    let (store, head) = Store::open_unchecked(Backend::open(&data).unwrap()).unwrap();
     let mut memory = Memory::default();
     let mut told = Vec::new();
     for index in 0..head.size().get() {
@@ -426,7 +426,8 @@ async fn facts_are_the_same_from_the_index_and_from_a_walk() {
         let issuer = header.claims.issuer.as_deref().unwrap();
         let Ok(walked) = Facts::look_up(issuer, &summary, &memory, RulesVersion::CURRENT);
         let id = StatementId::of_canonical(&stored.canonical);
-        let asked = store.facts(issuer, &summary, &id, RulesVersion::CURRENT).unwrap();
+        let asked =
+            service::look_up_facts(&store, issuer, &summary, &id, RulesVersion::CURRENT).unwrap();
         assert_eq!(asked, walked, "#{index}");
         memory.hear(issuer, &record, &summary);
         told.push(walked);

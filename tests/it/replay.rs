@@ -10,7 +10,7 @@ use capstan::key::{Algorithm, SigningKey};
 use capstan::log::{Plan, leaf_hash};
 use capstan::profile;
 use capstan::service;
-use capstan::store::{Commit, DataDir, NewEntry, Store, Terms};
+use capstan::store::{Backend, Commit, NewEntry, Store, Terms};
 use capstan::trust::TrustAnchors;
 use serde_json::Value as Json;
 
@@ -49,10 +49,10 @@ impl Desk {
     /// Puts statements into the log past its policy, as an operator could
     /// who changes the program.
     fn plant(&self, statements: &[Authentic]) {
-        let (store, head, mut edge) = Store::open(DataDir::open(&self.data()).unwrap()).unwrap();
+        let (store, before, mut edge) = Store::open(Backend::open(&self.data()).unwrap()).unwrap();
         let leaves: Vec<_> = statements.iter().map(|s| leaf_hash(s.id().entry())).collect();
         let tiles: Vec<_> = leaves.iter().flat_map(|leaf| edge.append(*leaf)).collect();
-        let head = head.next(Plan::extend(head.frontier(), &leaves).after, service::now());
+        let head = before.next(Plan::extend(before.frontier(), &leaves).after, service::now());
         let read = profile::read(&statements[0]);
         let header = statements[0].statement().header();
         let terms = Terms::of(header, &read);
@@ -63,9 +63,9 @@ impl Desk {
             terms: &terms,
         };
         let entries: Vec<_> = statements.iter().map(entry).collect();
-        let (entries, tiles, head) = (&entries, &tiles, &head);
-        let commit = Commit { entries, tiles, head, controls: &[], keys: None };
-        store.commit(&commit).unwrap();
+        let (before, entries, tiles, head) = (&before, &entries, &tiles, &head);
+        let commit = Commit { before, entries, tiles, head, controls: &[], keys: None };
+        store.commit(&store.take_over().unwrap(), &commit).unwrap();
     }
 
     /// What `capstan replay` says, as an object and for people.

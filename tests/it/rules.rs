@@ -15,7 +15,7 @@ use capstan::key::{Algorithm, SigningKey, twin};
 use capstan::log::{LeafIndex, Plan, leaf_hash};
 use capstan::profile::{self, Control};
 use capstan::service;
-use capstan::store::{Commit, DataDir, NewEntry, Store, Terms};
+use capstan::store::{Backend, Commit, NewEntry, Store, Terms};
 use capstan::trust::TrustAnchors;
 use capstan::wire::cbor::Value;
 use serde_json::{Value as Json, json};
@@ -284,7 +284,7 @@ fn what_version_1_let_in_is_refused_now_and_still_known_where_it_is_logged() {
 /// Puts a policy statement of the log's own, with any version, into a log.
 fn plant_policy(data: &Path, version: &str) {
     let identity = fs::read_to_string(data.join("name")).unwrap();
-    let (store, head, mut edge) = Store::open(DataDir::open(data).unwrap()).unwrap();
+    let (store, before, mut edge) = Store::open(Backend::open(data).unwrap()).unwrap();
     let id = store.keys().unwrap()[0].id();
     let pem = fs::read_to_string(store.dir().service_key_path(id)).unwrap();
     let key = SigningKey::from_pem(&pem).unwrap();
@@ -306,8 +306,8 @@ fn plant_policy(data: &Path, version: &str) {
     let leaf = leaf_hash(statement.id().entry());
     let terms = Terms::of(statement.statement().header(), &profile::read(&statement));
     let tiles = edge.append(leaf);
-    let index = LeafIndex::new(head.size().get());
-    let head = head.next(Plan::extend(head.frontier(), &[leaf]).after, service::now());
+    let index = LeafIndex::new(before.size().get());
+    let head = before.next(Plan::extend(before.frontier(), &[leaf]).after, service::now());
     let entry = NewEntry {
         id: statement.id(),
         canonical: statement.canonical(),
@@ -315,13 +315,14 @@ fn plant_policy(data: &Path, version: &str) {
         terms: &terms,
     };
     let commit = Commit {
+        before: &before,
         entries: &[entry],
         tiles: &tiles.into_iter().collect::<Vec<_>>(),
         head: &head,
         controls: &[(Control::Policy, index)],
         keys: None,
     };
-    store.commit(&commit).unwrap();
+    store.commit(&store.take_over().unwrap(), &commit).unwrap();
 }
 
 #[test]

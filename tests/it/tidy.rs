@@ -220,7 +220,8 @@ fn has_reasons(manifest: &str) -> Vec<String> {
     found
 }
 
-/// The words that `code()` functions return.
+/// The codes that `code()` functions return: literals in their bodies, and
+/// names that strum derives for the enum they belong to.
 fn codes(source: &Source) -> Vec<String> {
     let text = source.code();
     let lines: Vec<&str> = text.lines().collect();
@@ -229,11 +230,62 @@ fn codes(source: &Source) -> Vec<String> {
     for (start, _) in starts {
         let body = lines[start..][..function_length(&lines[start..])].join("\n");
         found.extend(body.split('"').skip(1).step_by(2).map(str::to_owned));
+        let owner = lines[..start].iter().rev().find_map(|line| line.strip_prefix("impl "));
+        if let Some(owner) = owner.filter(|_| body.contains("into()")) {
+            let mut derived = derived_names(&lines, owner.trim_end_matches(" {"));
+            // An arm of its own takes the place of the derived name.
+            derived.retain(|(variant, _)| !has_word(&body, &format!("Self::{variant}")));
+            found.extend(derived.into_iter().map(|(_, name)| name));
+        }
     }
     let is_code =
         |c: &String| c.chars().all(|c| c.is_ascii_lowercase() || "-0123456789".contains(c));
     found.retain(is_code);
     found
+}
+
+/// The variants of an enum with the names strum derives for them. A variant
+/// that is `transparent` has the name of what it holds.
+fn derived_names(lines: &[&str], name: &str) -> Vec<(String, String)> {
+    let is_enum = |line: &&str| line.split("enum ").nth(1) == Some(&format!("{name} {{"));
+    let Some(start) = lines.iter().position(is_enum) else { return Vec::new() };
+    let attributes = lines[..start].iter().rev().take_while(|l| !l.is_empty() && **l != "}");
+    let attributes: String = attributes.copied().collect();
+    let argument = |text: &str, name: &str| {
+        let (_, rest) = text.split_once(&format!("{name} = \""))?;
+        rest.split('"').next().map(str::to_owned)
+    };
+    let prefix = argument(&attributes, "prefix").unwrap_or_default();
+    let mut names = Vec::new();
+    let mut own = String::new();
+    for line in &lines[start + 1..][..function_length(&lines[start..]) - 1] {
+        let variant: String = line
+            .strip_prefix("    ")
+            .map(|line| line.chars().take_while(char::is_ascii_alphanumeric).collect())
+            .unwrap_or_default();
+        if line.trim_start().starts_with("#[strum(") {
+            own = (*line).to_owned();
+        } else if variant.starts_with(|c: char| c.is_ascii_uppercase()) {
+            let own = std::mem::take(&mut own);
+            let name = argument(&own, "serialize").unwrap_or_else(|| kebab(&variant));
+            if !own.contains("transparent") {
+                names.push((variant, format!("{prefix}{name}")));
+            }
+        }
+    }
+    names
+}
+
+/// `NotSign1` as `not-sign1`.
+fn kebab(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() {
+            out.push('-');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
 }
 
 /// Every error code appears, quoted, in some test.
@@ -288,7 +340,15 @@ fn sources() -> Vec<Source> {
     for part in ["src", "core", "tests", "benches", "fuzz", "policy", "docs", "deploy", "openapi"] {
         read_tree(root, part, &mut all);
     }
-    for name in ["Cargo.toml", "README.md", "CHANGELOG.md", "SECURITY.md", "Dockerfile", "test"] {
+    for name in [
+        "Cargo.toml",
+        "README.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+        "Dockerfile",
+        "test",
+    ] {
         all.extend(fs::read_to_string(root.join(name)).map(|text| Source::new(name, &text)));
     }
     all.retain(|s| !s.path.ends_with("package-lock.json") && !s.path.ends_with("Cargo.lock"));
@@ -388,4 +448,35 @@ fn reasons_and_codes_can_be_missing() {
     let inline = "#[cfg(test)]\nmod tests {\n    \"a-b\" \"c\"\n}\n";
     let inline = Source::new("core/src/key/mod.rs", &format!("{error}{inline}"));
     assert_eq!(untested_codes(&[inline]), [""; 0]);
+}
+
+#[test]
+fn derived_codes_can_be_missing() {
+    let error = "/// Why not.\n#[derive(strum::IntoStaticStr)]\n\
+        #[strum(serialize_all = \"kebab-case\", prefix = \"log-\")]\npub enum Error {\n    \
+        #[error(\"a {x}\")]\n    NotSign1 { x: u8 },\n    #[strum(serialize = \"odd\")]\n    Named,\n    \
+        #[strum(transparent)]\n    Inner(Other),\n    Own,\n    Own2 {\n        field: u8,\n    },\n}\n\n";
+    let code =
+        "impl Error {\n    pub fn code(&self) -> &'static str {\n        self.into()\n    }\n}\n";
+    let arm = "impl Error {\n    pub fn code(&self) -> &'static str {\n        match self {\n            \
+        Self::Own => \"mine\",\n            other => other.into(),\n        }\n    }\n}\n";
+    let source = |code: &str| Source::new("core/src/log/mod.rs", &format!("{error}{code}"));
+    let derived = ["log-not-sign1", "log-odd", "log-own", "log-own2"];
+    assert_eq!(codes(&source(code)), derived);
+    assert_eq!(codes(&source(arm)), ["mine", "log-not-sign1", "log-odd", "log-own2"]);
+    assert_eq!(codes(&source("")), [""; 0], "names that are no codes");
+    assert_eq!(untested_codes(&[source(code)]).len(), 4);
+    let tests = Source::new("core/src/log/tests.rs", &derived.map(|c| format!("{c:?}")).concat());
+    assert_eq!(untested_codes(&[source(code), tests]), [""; 0]);
+}
+
+/// The names computed here are those that strum derives.
+#[test]
+fn derived_codes_are_read_right() {
+    let error = include_str!("../../core/src/trust/did_document.rs");
+    let found = codes(&Source::new("core/src/trust/did_document.rs", error));
+    assert!(found.contains(&"did-document-unreadable".to_owned()), "{found:?}");
+    let cbor = include_str!("../../core/src/wire/cbor/error.rs");
+    let found = codes(&Source::new("core/src/wire/cbor/error.rs", cbor));
+    assert_eq!(found, capstan::wire::cbor::CODES);
 }

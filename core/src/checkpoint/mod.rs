@@ -124,11 +124,13 @@ fn size(line: &str) -> Option<TreeSize> {
 }
 
 /// Why text is not a checkpoint, or not one a key stands behind.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "checkpoint-")]
 pub enum Error {
     /// The key cannot sign, or its signature does not verify.
     #[error("the key does not stand behind the checkpoint")]
+    #[strum(transparent)]
     Key(#[source] key::Error),
     /// Notes are signed with Ed25519 here.
     #[error("checkpoints are signed with Ed25519 keys only")]
@@ -151,16 +153,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Key(error) => error.code(),
-            Self::KeyKind => "checkpoint-key-kind",
-            Self::Malformed { .. } => "checkpoint-malformed",
-            Self::NotSigned { .. } => "checkpoint-not-signed",
-            Self::TooLong { .. } => "checkpoint-too-long",
-            Self::TooManySignatures => "checkpoint-too-many-signatures",
-            Self::VerifierKey => "checkpoint-verifier-key",
-        }
+        self.into()
     }
 }

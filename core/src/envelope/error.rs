@@ -5,8 +5,9 @@ use crate::trust;
 use crate::wire::cbor;
 
 /// Why bytes are not an authentic Signed Statement.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case")]
 pub enum Error {
     /// Label 1 is absent.
     #[error("the protected header has no algorithm (label 1)")]
@@ -16,6 +17,7 @@ pub enum Error {
     AlgorithmUnsupported { number: i64 },
     /// The certificates do not lead to an anchor, or do not fit the issuer.
     #[error("the certificate chain (label 33) is not accepted: {0}")]
+    #[strum(transparent)]
     Chain(#[source] trust::x509::Error),
     /// A hash of a certificate, and no certificate.
     #[error("label 34 (x5t) names a certificate, but label 33 (x5chain) brings none")]
@@ -69,6 +71,7 @@ pub enum Error {
     IssuerUnknown { issuer: String, hint: &'static str },
     /// A key that cannot be used as the header wants.
     #[error("the issuer's key cannot verify this statement: {0}")]
+    #[strum(transparent)]
     Key(#[source] key::Error),
     /// Neither kid nor certificate.
     #[error(
@@ -92,6 +95,7 @@ pub enum Error {
     MustBeProtected { label: i64 },
     /// CBOR that is not what we take.
     #[error("{0}")]
+    #[strum(transparent)]
     NotCbor(#[from] cbor::Error),
     /// The outermost item is not a tagged array.
     #[error("expected COSE_Sign1 (tag 18, an array of four): {source}")]
@@ -101,6 +105,7 @@ pub enum Error {
     PayloadMissing,
     /// The protected byte string does not hold strict CBOR.
     #[error("in the protected header, {source}")]
+    #[strum(transparent)]
     ProtectedHeader { source: cbor::Error },
     /// A policy statement that names rules we do not know.
     #[error(
@@ -129,44 +134,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::AlgorithmMissing => "algorithm-missing",
-            Self::AlgorithmUnsupported { .. } => "algorithm-unsupported",
-            Self::Chain(source) => source.code(),
-            Self::ChainMissing => "chain-missing",
-            Self::ClaimKind { .. } => "claim-kind",
-            Self::ClaimNameReserved { .. } => "claim-name-reserved",
-            Self::ClaimsKind { .. } => "claims-kind",
-            Self::ConfirmationKey(_) => "confirmation-key",
-            Self::ContentTypeInHashEnvelope => "content-type-in-hash-envelope",
-            Self::CritAbsent { .. } => "crit-absent",
-            Self::CritUnknown { .. } => "crit-unknown",
-            Self::HashLength { .. } => "hash-length",
-            Self::HeaderKind { .. } => "header-kind",
-            Self::HeaderValue { .. } => "header-value",
-            Self::IdentifierConflict { .. } => "identifier-conflict",
-            Self::IssuerLength { .. } => "issuer-length",
-            Self::IssuerMissing => "issuer-missing",
-            Self::IssuerUnknown { .. } => "issuer-unknown",
-            Self::Key(source) => source.code(),
-            Self::KeyIdentifierMissing => "key-identifier-missing",
-            Self::LabelInBothBuckets { .. } => "label-in-both-buckets",
-            Self::LabelKind { .. } => "label-kind",
-            Self::NameKey { .. } => "name-key",
-            Self::NameNeedsProof { .. } => "name-needs-proof",
-            Self::MustBeProtected { .. } => "must-be-protected",
-            Self::NotCbor(source) | Self::ProtectedHeader { source } => source.code(),
-            Self::NotSign1 { .. } => "not-sign1",
-            Self::PayloadMissing => "payload-missing",
-            Self::RulesVersionUnknown { .. } => "rules-version-unknown",
-            Self::SignatureInvalid { .. } => "signature-invalid",
-            Self::SubjectMissing => "subject-missing",
-            Self::TooLarge { .. } => "too-large",
-            Self::WrongLength { .. } => "wrong-length",
-            Self::WrongTag { .. } => "wrong-tag",
-            Self::X5tMismatch => "x5t-mismatch",
-        }
+        self.into()
     }
 }

@@ -1,27 +1,16 @@
 //! The protected header of a Signed Statement or Receipt.
-//!
-//! `{1: alg, ? 2: crit, ? 3: content type, ? 4: kid, 15: {1: iss, 2: sub, *},
-//!   ? 16: typ, ? 33: x5chain, ? 34: x5t, ? 258, ? 259, ? 260, *}`
 
 use std::fmt;
 
 use super::{Error, labels};
 use crate::wire::cbor::{Label, Value};
+use crate::wire::label::header::{
+    ALG, CONTENT_TYPE, CRIT, CWT_CLAIMS, KID, PAYLOAD_HASH_ALG, PAYLOAD_LOCATION,
+    PREIMAGE_CONTENT_TYPE, TYP, VDS, X5CHAIN, X5T,
+};
+use crate::wire::label::{claim, hash};
 use crate::wire::limits::{CHAIN_CERTIFICATES_MAX, ISSUER_CHARS_MAX};
 use crate::wire::time::UnixSeconds;
-
-const ALG: i64 = 1;
-const CRIT: i64 = 2;
-const CONTENT_TYPE: i64 = 3;
-const KID: i64 = 4;
-const CWT_CLAIMS: i64 = 15;
-const TYP: i64 = 16;
-const X5CHAIN: i64 = 33;
-const X5T: i64 = 34;
-const PAYLOAD_HASH_ALG: i64 = 258;
-const PREIMAGE_CONTENT_TYPE: i64 = 259;
-const PAYLOAD_LOCATION: i64 = 260;
-const VDS: i64 = 395;
 
 /// Labels whose meaning we know, so `crit` may name them.
 const UNDERSTOOD: &[i64] = &[
@@ -39,8 +28,28 @@ const UNDERSTOOD: &[i64] = &[
     VDS,
 ];
 
-/// What a protected header says, and the certificates it may borrow from the
-/// unprotected one.
+/// What a protected header says, and the certificates of the unprotected one.
+///
+/// ```cddl
+/// protected = {
+///   1 => int,                       ; alg
+///   ? 2 => [+ label],               ; crit
+///   ? 3 => tstr / uint,             ; content type, not beside 258
+///   ? 4 => bstr,                    ; kid
+///   15 => claims,
+///   ? 16 => tstr / uint,            ; typ
+///   ? 33 => bstr / [2* bstr],       ; x5chain
+///   ? 34 => [int, bstr],            ; x5t: hash algorithm and hash
+///   ? 258 => int,                   ; payload hash algorithm
+///   ? 259 => tstr / uint,           ; preimage content type
+///   ? 260 => tstr,                  ; payload location
+///   ? 395 => int,                   ; vds, in receipts only
+///   * label => any
+/// }
+/// unprotected = { ? 33 => bstr / [2* bstr], ? 394 => receipts, ? 396 => proofs, * label => any }
+/// claims = { 1 => tstr, 2 => tstr, ? 6 => time, ? 8 => { 1 => COSE_Key }, * label => any }
+/// label = int / tstr
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
     /// Label 1, as a COSE number.
@@ -171,9 +180,9 @@ impl HashEnvelope {
     /// The length of the digest, for algorithms we know.
     pub fn digest_len(&self) -> Option<usize> {
         match self.algorithm {
-            -16 => Some(32),
-            -43 => Some(48),
-            -44 => Some(64),
+            hash::SHA_256 => Some(32),
+            hash::SHA_384 => Some(48),
+            hash::SHA_512 => Some(64),
             _ => None,
         }
     }
@@ -185,18 +194,19 @@ impl Claims {
             return Err(Error::ClaimsKind { found: claims.kind() });
         }
         labels(claims).try_for_each(|label| label.map(drop))?;
-        let text = |claim: i64, name| {
-            let found = claims.get(claim);
+        let text = |label: i64, name| {
+            let found = claims.get(label);
             found
                 .map(|v| v.text().map(str::to_owned).ok_or(Error::ClaimKind { claim: name }))
                 .transpose()
         };
-        let confirmation = claims.get(8).and_then(|cnf| cnf.get(1)).map(Value::encode);
+        let confirmation =
+            claims.get(claim::CNF).and_then(|cnf| cnf.get(claim::CNF_COSE_KEY)).map(Value::encode);
         Ok(Self {
-            issuer: text(1, "iss (1)")?,
-            subject: text(2, "sub (2)")?,
+            issuer: text(claim::ISS, "iss (1)")?,
+            subject: text(claim::SUB, "sub (2)")?,
             issued_at: claims
-                .get(6)
+                .get(claim::IAT)
                 .map(|v| numeric_date(v).ok_or(Error::ClaimKind { claim: "iat (6)" }))
                 .transpose()?,
             confirmation,

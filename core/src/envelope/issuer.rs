@@ -1,7 +1,8 @@
 //! From a parsed statement to one whose issuer we know.
 
 use std::borrow::Cow;
-use std::fmt;
+
+use strum::VariantArray as _;
 
 use super::name::{needs_proof, refuse_look_alikes};
 use super::{Door, Error, RulesVersion, SignedStatement, StatementId};
@@ -9,48 +10,51 @@ use crate::key::{self, Algorithm, PublicKey};
 use crate::trust::did_key::key_in_name;
 use crate::trust::x509::{VerifiedChain, x5t_matches};
 use crate::wire::cbor::{self, Value};
+use crate::wire::label::collateral;
 
 /// How we know the key speaks for the issuer. Deliberately not ordered: one
 /// way must never stand in for another, so a policy lists those it accepts.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Eq,
+    Hash,
+    PartialEq,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Binding {
     /// The name is the key, spelt out: did:key or did:jwk.
+    #[strum(serialize = "did:key")]
     DidKey,
     /// The key was in the issuer's did:web document.
+    #[strum(serialize = "did:web")]
     DidWeb,
     /// The key is in the trust file under the issuer's name.
     Pinned,
     /// The statement brought its own key: possession is proven, nothing else.
     SelfCertified,
     /// A certificate path to a trust anchor names the issuer.
+    #[strum(serialize = "x5chain")]
     X5Chain,
 }
 
 impl Binding {
     /// Every kind.
-    pub const ALL: [Self; 5] =
-        [Self::DidKey, Self::DidWeb, Self::Pinned, Self::SelfCertified, Self::X5Chain];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The word for it in policies and reports.
+    /// Its name in policies and reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::DidKey => "did:key",
-            Self::DidWeb => "did:web",
-            Self::Pinned => "pinned",
-            Self::SelfCertified => "self-certified",
-            Self::X5Chain => "x5chain",
-        }
+        self.into()
     }
 
-    /// The kind with this word.
+    /// The kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
-impl fmt::Display for Binding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        name.parse().ok()
     }
 }
 
@@ -334,8 +338,12 @@ impl Authentic {
         self.statement.payload().unwrap_or_default()
     }
 
-    /// What S no longer holds but an auditor needs to authenticate again:
-    /// `{? 1: [certificates], ? 2: COSE_Key}` (RFC 9943, 5.1.1.2).
+    /// What S no longer holds but an auditor needs to authenticate the
+    /// statement again (RFC 9943, 5.1.1.2).
+    ///
+    /// ```cddl
+    /// collateral = { ? 1 => [+ bstr], ? 2 => bstr .cbor COSE_Key }   ; certificates, key
+    /// ```
     pub fn collateral(&self) -> Vec<u8> {
         let header = self.statement.header();
         let is_needed = self.issuer.binding == Binding::X5Chain || self.rules < RulesVersion::V2;
@@ -347,11 +355,11 @@ impl Authentic {
         let mut out = Vec::new();
         cbor::map(&mut out, usize::from(!certificates.is_empty()) + usize::from(key.is_some()));
         if !certificates.is_empty() {
-            cbor::int(&mut out, 1);
+            cbor::int(&mut out, collateral::CERTIFICATES);
             out.extend(Value::Array(certificates).encode());
         }
         if let Some(key) = key {
-            cbor::int(&mut out, 2);
+            cbor::int(&mut out, collateral::KEY);
             cbor::bytes(&mut out, &key);
         }
         out

@@ -9,7 +9,6 @@ mod error;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
 mod header;
-mod id;
 mod issuer;
 mod name;
 mod seal;
@@ -17,27 +16,34 @@ mod seal;
 mod tests;
 
 use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 
 use crate::key::{self, Algorithm};
 use crate::wire::cbor::{self, Reader, Value};
+use crate::wire::digest::Digest;
 use crate::wire::limits::STATEMENT_BYTES_MAX;
 
+pub use crate::wire::label::COSE_SIGN1_TAG as SIGN1_TAG;
 pub use door::{Door, RulesVersion};
 pub use error::Error;
 pub use header::{Claims, ContentType, HashEnvelope, Header};
-pub use id::StatementId;
 pub use issuer::{Authentic, Binding, Issuer, Resolved, Unauthentic};
-pub use seal::{Draft, seal, seal_certified, seal_with_claims, sig_structure};
-
-/// The COSE_Sign1 tag.
-pub const SIGN1_TAG: u64 = 18;
-/// A map without entries, encoded.
-const EMPTY_MAP: u8 = 0xa0;
+pub use seal::{Draft, Sign1, seal, seal_certified, seal_with_claims, sig_structure};
 
 /// Parsed, not yet authenticated. Keeps the exact bytes that were signed.
 ///
-/// `#6.18([protected: bstr, unprotected: map, payload: bstr / nil, signature: bstr])`
+/// ```cddl
+/// Signed_Statement = #6.18([
+///   protected: bstr .cbor protected,
+///   unprotected: unprotected,
+///   payload: bstr / nil,
+///   signature: bstr
+/// ])
+/// ```
+/// `Header` has the two maps.
 #[derive(Clone, Debug)]
 pub struct SignedStatement {
     bytes: Vec<u8>,
@@ -120,20 +126,17 @@ impl SignedStatement {
     /// (RFC 9943, 6.3). Nothing that was signed is re-encoded. Bytes have one
     /// spelling here, so a statement whose map is empty is S as it came.
     pub fn canonical(&self) -> Cow<'_, [u8]> {
-        if self.unprotected() == [EMPTY_MAP] {
+        if self.unprotected() == Sign1::EMPTY_MAP {
             return Cow::Borrowed(&self.bytes);
         }
-        let mut out = Vec::with_capacity(self.bytes.len());
-        cbor::tag(&mut out, SIGN1_TAG);
-        cbor::array(&mut out, 4);
-        cbor::bytes(&mut out, self.protected());
-        cbor::map(&mut out, 0);
-        match self.payload() {
-            Some(payload) => cbor::bytes(&mut out, payload),
-            None => out.push(0xf6),
-        }
-        cbor::bytes(&mut out, self.signature());
-        Cow::Owned(out)
+        Cow::Owned(self.with_unprotected(Sign1::EMPTY_MAP))
+    }
+
+    /// The statement with another unprotected map, which is given encoded.
+    /// Nothing that was signed is re-encoded.
+    pub fn with_unprotected(&self, unprotected: &[u8]) -> Vec<u8> {
+        let (protected, payload, signature) = (self.protected(), self.payload(), self.signature());
+        Sign1 { protected, unprotected, payload, signature }.encode()
     }
 
     /// The id of the statement with the other ECDSA signature that verifies;
@@ -151,6 +154,62 @@ impl SignedStatement {
     }
 }
 
+/// SHA-256(S). As lowercase hex it is the statement's name in every URL; as
+/// 32 bytes it is the entry that the Merkle leaf commits to. Two statements
+/// with one id are the same bytes.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct StatementId(Digest);
+
+impl StatementId {
+    /// The id of a statement, whatever its unprotected map holds.
+    pub fn of(statement: &SignedStatement) -> Self {
+        Self::of_canonical(&statement.canonical())
+    }
+
+    /// The id of S itself.
+    pub fn of_canonical(canonical: &[u8]) -> Self {
+        Self(Digest::of(canonical))
+    }
+
+    /// The id of S itself, and the one it would have with another signature
+    /// of the same length in place of its own, which is the last thing in it.
+    fn with_signature(canonical: &[u8], other: &[u8]) -> [Self; 2] {
+        let at = canonical.len().saturating_sub(other.len());
+        let (beginning, signature) = canonical.split_at_checked(at).unwrap_or_default();
+        Digest::of_ends(beginning, [signature, other]).map(Self)
+    }
+
+    /// The id that a log stored or a client sent.
+    pub fn from_digest(digest: Digest) -> Self {
+        Self(digest)
+    }
+
+    /// The log entry: the 32 bytes under the leaf hash.
+    pub fn entry(&self) -> &Digest {
+        &self.0
+    }
+}
+
+impl fmt::Display for StatementId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for StatementId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for StatementId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digest = Digest::from_hex(&text);
+        digest.map(Self).ok_or_else(|| serde::de::Error::custom("not a statement id"))
+    }
+}
+
 /// A byte string's content as a range of the whole.
 fn bytes_range(reader: &mut Reader<'_>) -> Result<Range<usize>, Error> {
     let content = reader.bytes()?;
@@ -159,7 +218,7 @@ fn bytes_range(reader: &mut Reader<'_>) -> Result<Range<usize>, Error> {
 }
 
 fn payload_range(reader: &mut Reader<'_>, bytes: &[u8]) -> Result<Option<Range<usize>>, Error> {
-    if bytes.get(reader.position()) == Some(&0xf6) {
+    if bytes.get(reader.position()) == Some(&cbor::NULL) {
         reader.value()?;
         return Ok(None);
     }

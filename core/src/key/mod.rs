@@ -48,47 +48,46 @@ impl fmt::Debug for KeyId {
 }
 
 /// Why bytes are not a key, or a signature is not one.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case")]
 pub enum Error {
     /// The algorithm belongs to another kind of key.
     #[error("algorithm {algorithm} does not go with {key}")]
+    #[strum(serialize = "key-algorithm-mismatch")]
     AlgorithmMismatch { algorithm: &'static str, key: &'static str },
     /// A point given by one coordinate and a sign.
     #[error("compressed curve points are not accepted")]
+    #[strum(serialize = "key-compressed-point")]
     CompressedPoint,
     /// The CBOR of a COSE_Key is broken.
     #[error("the COSE_Key is not readable")]
+    #[strum(serialize = "key-cose-key")]
     CoseKey(#[source] crate::wire::cbor::Error),
     /// A member is missing or of the wrong kind.
     #[error("the COSE_Key has no usable {member}")]
+    #[strum(serialize = "key-cose-key-member")]
     CoseKeyMember { member: &'static str },
     /// The key material is not a key (off the curve, wrong length).
     #[error("the bytes are not a valid {kind} key")]
+    #[strum(serialize = "key-invalid-material")]
     InvalidMaterial { kind: &'static str },
     /// PEM or DER that cannot be read.
     #[error("not a {expected} in PEM or DER form")]
+    #[strum(serialize = "key-not-pem")]
     NotPem { expected: &'static str },
     /// The signature does not verify.
     #[error("the signature does not verify")]
     SignatureInvalid,
     /// A kind of key we do not know.
     #[error("keys of kind {kind} are not supported")]
+    #[strum(serialize = "key-unsupported-kind")]
     UnsupportedKind { kind: String },
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::AlgorithmMismatch { .. } => "key-algorithm-mismatch",
-            Self::CompressedPoint => "key-compressed-point",
-            Self::CoseKey(_) => "key-cose-key",
-            Self::CoseKeyMember { .. } => "key-cose-key-member",
-            Self::InvalidMaterial { .. } => "key-invalid-material",
-            Self::NotPem { .. } => "key-not-pem",
-            Self::SignatureInvalid => "signature-invalid",
-            Self::UnsupportedKind { .. } => "key-unsupported-kind",
-        }
+        self.into()
     }
 }

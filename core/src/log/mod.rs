@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::digest::Digest;
 
-pub use proof::{consistency_roots, inclusion_root};
+pub use proof::{PathMemo, consistency_roots, inclusion_root};
 pub use sequencer::{Edge, Plan, TileNodes};
 pub use tile::{TILE_WIDTH, TileId, TilePath};
 pub use tile::{entry_bundle, hash_tile, parse_entry_bundle, parse_hash_tile, tiles_of};
@@ -82,8 +82,9 @@ impl fmt::Display for TreeSize {
 }
 
 /// Why a path does not prove, or bytes are not a piece of a log.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "log-")]
 pub enum Error {
     /// The bytes of an entry bundle are not 1 to 256 digests with lengths.
     #[error("{length} bytes are not a bundle of 32-byte entries")]
@@ -121,20 +122,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::EntryBundle { .. } => "log-entry-bundle",
-            Self::Frontier { .. } => "log-frontier",
-            Self::IndexOutsideTree { .. } => "log-index-outside-tree",
-            Self::NodeMissing { .. } => "log-node-missing",
-            Self::OlderRootMismatch { .. } => "log-older-root-mismatch",
-            Self::PathEmpty => "log-path-empty",
-            Self::PathTooLong { .. } => "log-path-too-long",
-            Self::PathTooShort { .. } => "log-path-too-short",
-            Self::SizesNotIncreasing { .. } => "log-sizes-not-increasing",
-            Self::TileLength { .. } => "log-tile-length",
-            Self::TilePath => "log-tile-path",
-        }
+        self.into()
     }
 }

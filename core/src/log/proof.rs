@@ -1,8 +1,10 @@
-//! Paths checked as RFC 9162 says, 2.1.3.2 and 2.1.4.2, node for node.
+//! Merkle paths followed to their root (RFC 9162, 2.1.3.2 and 2.1.4.2).
 //!
 //! In: a path and the numbers beside it, all from outside. Out: the root they
-//! lead to, for the caller to compare with one it trusts. A path is taken
-//! whole: one node too many or too few is an error, never ignored.
+//! lead to, for the caller to compare with one it trusts. A path with a node
+//! too many or too few is an error.
+
+use std::sync::Arc;
 
 use super::tree::node_hash;
 use super::{Error, LeafIndex, TreeSize};
@@ -15,26 +17,78 @@ pub fn inclusion_root(
     size: u64,
     path: &[Digest],
 ) -> Result<Digest, Error> {
-    if index >= size {
-        let (index, size) = (LeafIndex::new(index), TreeSize::new(size));
-        return Err(Error::IndexOutsideTree { index, size });
+    PathMemo::default().inclusion_root(leaf, index, size, path)
+}
+
+/// Remembers one inclusion path, so that paths which meet it need not be
+/// hashed to the root again: all leaves of a batch share the upper part.
+///
+/// The result is that of `inclusion_root`, whatever is remembered. From any
+/// step on, the root depends only on the position, the hash there and the
+/// siblings still to come; a path is cut short only where all three equal
+/// those of the remembered path.
+#[derive(Clone, Debug, Default)]
+pub struct PathMemo(Option<Arc<KnownPath>>);
+
+#[derive(Debug)]
+struct KnownPath {
+    /// Position and hash before each sibling is used.
+    nodes: Vec<(Climb, Digest)>,
+    siblings: Vec<Digest>,
+    root: Digest,
+}
+
+impl KnownPath {
+    /// Whether this path passes through `node` and has exactly the siblings
+    /// `rest` from there on.
+    fn continues(&self, node: &(Climb, Digest), rest: &[Digest]) -> bool {
+        let step = self.nodes.len().checked_sub(rest.len());
+        step.and_then(|step| self.nodes.get(step)) == Some(node) && self.siblings.ends_with(rest)
     }
-    let mut climb = Climb { node: index, last: size - 1 };
-    let mut root = leaf;
-    for (used, sibling) in path.iter().enumerate() {
-        root = match climb.step() {
-            Some(Side::Left) => node_hash(sibling, &root),
-            Some(Side::Right) => node_hash(&root, sibling),
-            None => return Err(Error::PathTooLong { given: path.len(), needed: used }),
-        };
+}
+
+impl PathMemo {
+    /// The root that an inclusion path leads to from a leaf hash. A path that
+    /// does not meet the remembered one replaces it.
+    pub fn inclusion_root(
+        &mut self,
+        leaf: Digest,
+        index: u64,
+        size: u64,
+        path: &[Digest],
+    ) -> Result<Digest, Error> {
+        if index >= size {
+            let (index, size) = (LeafIndex::new(index), TreeSize::new(size));
+            return Err(Error::IndexOutsideTree { index, size });
+        }
+        let mut climb = Climb { node: index, last: size - 1 };
+        let mut hash = leaf;
+        let mut nodes = Vec::with_capacity(path.len());
+        let mut rest = path;
+        while let Some((sibling, after)) = rest.split_first() {
+            let node = (climb, hash);
+            if let Some(known) = self.0.as_deref().filter(|known| known.continues(&node, rest)) {
+                return Ok(known.root);
+            }
+            nodes.push(node);
+            hash = match climb.step() {
+                Some(Side::Left) => node_hash(sibling, &hash),
+                Some(Side::Right) => node_hash(&hash, sibling),
+                None => {
+                    let (given, needed) = (path.len(), path.len() - rest.len());
+                    return Err(Error::PathTooLong { given, needed });
+                }
+            };
+            rest = after;
+        }
+        climb.arrived(path)?;
+        self.0 = Some(Arc::new(KnownPath { nodes, siblings: path.to_vec(), root: hash }));
+        Ok(hash)
     }
-    climb.arrived(path)?;
-    Ok(root)
 }
 
 /// The older and the newer root that a consistency path leads to. The older
-/// one has been compared with `older_root`; the newer is the caller's to
-/// compare.
+/// one has been compared with `older_root`; the caller compares the newer.
 pub fn consistency_roots(
     from: u64,
     to: u64,
@@ -73,14 +127,15 @@ pub fn consistency_roots(
     Ok((older, newer))
 }
 
-/// Where we are on the way up: the node's index on its level, and the index
-/// of the last node there (`fn` and `sn` in the RFC).
+/// A position on the way up: the node's index on its level, and the index of
+/// the last node there (`fn` and `sn` in the RFC).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Climb {
     node: u64,
     last: u64,
 }
 
-/// Where the next sibling stands.
+/// On which side the next sibling is.
 enum Side {
     Left,
     Right,
@@ -98,7 +153,7 @@ impl Climb {
             return None;
         }
         let side = if self.node % 2 == 1 || self.node == self.last {
-            // The last node of a level may stand alone for several levels.
+            // The last node of a level may have no sibling for several levels.
             while self.node != 0 && self.node.is_multiple_of(2) {
                 self.up();
             }
@@ -112,5 +167,110 @@ impl Climb {
 
     fn arrived(&self, path: &[Digest]) -> Result<(), Error> {
         if self.last == 0 { Ok(()) } else { Err(Error::PathTooShort { given: path.len() }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::{MemoryNodes, inclusion_path, leaf_hash};
+
+    /// Every leaf of a small tree with its path.
+    fn tree(size: u64) -> Vec<(Digest, Vec<Digest>)> {
+        let leaf = |i: u64| leaf_hash(&Digest::of(&i.to_be_bytes()));
+        let nodes: MemoryNodes = (0..size).map(leaf).collect();
+        let path = |i| inclusion_path(&nodes, LeafIndex::new(i), TreeSize::new(size)).unwrap();
+        (0..size).map(|i| (leaf(i), path(i))).collect()
+    }
+
+    /// Paths that differ from `path` in one thing, with elements of `known`
+    /// among what is put in.
+    fn mutations(path: &[Digest], known: &[Digest]) -> Vec<Vec<Digest>> {
+        let mut all = vec![Vec::new(), known.to_vec(), [path, known].concat()];
+        let other = Digest::of(b"other");
+        for at in 0..=path.len() {
+            for new in known.iter().chain([&other]) {
+                let mut longer = path.to_vec();
+                longer.insert(at, *new);
+                all.push(longer);
+                if at < path.len() {
+                    let mut changed = path.to_vec();
+                    changed[at] = *new;
+                    all.push(changed);
+                }
+            }
+            if at < path.len() {
+                let mut shorter = path.to_vec();
+                shorter.remove(at);
+                all.push(shorter);
+                all.push(path[..at].to_vec());
+                all.push(path[at..].to_vec());
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_remembered_path_changes_no_result() {
+        for size in 1..=13 {
+            let tree = tree(size);
+            for (known_index, (known_leaf, known_path)) in (0..).zip(&tree) {
+                let mut memo = PathMemo::default();
+                memo.inclusion_root(*known_leaf, known_index, size, known_path).unwrap();
+                for (index, (leaf, path)) in (0..).zip(&tree) {
+                    let same = |leaf: Digest, index: u64, size: u64, path: &[Digest]| {
+                        let with = memo.clone().inclusion_root(leaf, index, size, path);
+                        assert_eq!(with, inclusion_root(leaf, index, size, path));
+                    };
+                    same(*leaf, index, size, path);
+                    same(*known_leaf, index, size, path);
+                    same(Digest::of(b"other"), index, size, path);
+                    for other in 0..=size {
+                        same(*leaf, other, size, path);
+                        same(*leaf, index, other, path);
+                    }
+                    same(*leaf, index, 2 * size, path);
+                    for mutated in mutations(path, known_path) {
+                        same(*leaf, index, size, &mutated);
+                        same(*known_leaf, known_index, size, &mutated);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_path_leaves_the_memo_usable() {
+        let tree = tree(11);
+        let mut memo = PathMemo::default();
+        let mut expected = None;
+        for (index, (leaf, path)) in (0..).zip(&tree) {
+            for mutated in mutations(path, &tree[3].1) {
+                let plain = inclusion_root(*leaf, index, 11, &mutated);
+                assert_eq!(memo.inclusion_root(*leaf, index, 11, &mutated), plain);
+            }
+            let root = memo.inclusion_root(*leaf, index, 11, path).unwrap();
+            assert_eq!(root, *expected.get_or_insert(root));
+        }
+    }
+
+    /// With a wrong root planted, every path that meets the remembered one
+    /// below the root shows it.
+    #[test]
+    fn paths_are_cut_short_where_they_meet() {
+        for size in 1..=13 {
+            let tree = tree(size);
+            let (_, known) = &tree[0];
+            let wrong = Digest::of(b"wrong");
+            for (index, (leaf, path)) in (0..).zip(&tree) {
+                let mut memo = PathMemo::default();
+                memo.inclusion_root(tree[0].0, 0, size, known).unwrap();
+                let KnownPath { nodes, siblings, .. } = Arc::into_inner(memo.0.unwrap()).unwrap();
+                memo = PathMemo(Some(Arc::new(KnownPath { nodes, siblings, root: wrong })));
+                let shared = path.last() == known.last() && !path.is_empty();
+                let found = memo.inclusion_root(*leaf, index, size, path).unwrap();
+                assert_eq!(found == wrong, shared, "{index} of {size}");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::Facts;
 use crate::envelope::{Authentic, Header, RulesVersion};
-use crate::profile::cra::trace::Continuity;
+use crate::profile::session::Continuity;
 use crate::profile::{Finding, Read, Severity, Summary};
 use crate::wire::cbor::Value;
 

@@ -15,8 +15,8 @@ use serde::Deserialize;
 
 use super::{Decision, Facts, Policy};
 use crate::profile;
-use crate::profile::cra::carp::Conflict;
-use crate::profile::cra::trace::Continuity;
+use crate::profile::exchange::Conflict;
+use crate::profile::session::Continuity;
 use crate::wire::text::toml_mistake;
 
 /// A file of cases.

@@ -13,7 +13,7 @@ use super::rule::Pattern;
 use crate::key::Algorithm;
 use crate::profile::Record;
 use crate::profile::capsule::{APPROVERS, EFFECT_STATUSES};
-use crate::profile::cra::carp::Conflict;
+use crate::profile::exchange::Conflict;
 
 /// How the value of a condition is written and compared.
 pub(super) enum Shape {
@@ -92,16 +92,6 @@ const INTERVENTIONS: &[&str] = &[
 ];
 const SESSIONS: &[&str] =
     &["extends", "fork", "gap", "new", "none", "not-genesis", "overlaps", "repeats"];
-/// What may speak against a document in its exchange.
-const CONFLICTS: &[&str] = &[
-    "denied",
-    "duplicate-request",
-    "expired",
-    "no-request",
-    "no-resolution",
-    "other-issuer",
-    "unallowed",
-];
 const EFFECT_MODES: &[&str] = &["not_applicable", "dispatched_unconfirmed", "confirmed"];
 const SEVERITIES: &[&str] = &["none", "info", "warning", "error"];
 /// By ascending consequence; no effect at all comes first.
@@ -158,7 +148,7 @@ table! {
     };
     "subject" Shape::Patterns, |c| c.header().claims.subject.as_deref().map(Cow::Borrowed);
     "verdict" Shape::Patterns, |c| text(&c.summary().verdict);
-    "without_conflicts" Shape::NoWord(CONFLICTS), |_| None;
+    "without_conflicts" Shape::NoWord(Conflict::NAMES), |_| None;
     "without_findings" Shape::NoFinding, |_| None;
 }
 

@@ -1,7 +1,7 @@
 //! What the log before a statement says about it.
 
-use crate::profile::cra::carp::Conflicts;
-use crate::profile::cra::trace::Continuity;
+use crate::profile::exchange::Conflicts;
+use crate::profile::session::Continuity;
 
 /// Looked up at the statement's turn, so that anyone who has the log before
 /// it can look the same up again.

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::Facts;
 use crate::envelope::RulesVersion;
-use crate::profile::cra::carp::{Asked, Conflict, Conflicts, Done, Granted, Part};
-use crate::profile::cra::trace::{Head, continuity};
+use crate::profile::exchange::{Conflict, Conflicts, Part, Request, Resolution, Response};
+use crate::profile::session::{Head, continuity};
 use crate::profile::{Record, Summary};
 
 /// Earlier statements under one record id that are looked at, oldest first.
@@ -58,14 +58,14 @@ pub trait History {
     fn has_nonce(&self, issuer: &str, nonce: &str) -> Result<bool, Self::Error>;
 
     /// Whether this issuer has a request of this id in a session.
-    fn has_request(&self, issuer: &str, asked: &Asked) -> Result<bool, Self::Error>;
+    fn has_request(&self, issuer: &str, asked: &Request) -> Result<bool, Self::Error>;
 
     /// The first execute request of this issuer with an id: what speaks
     /// against it.
     fn execution(&self, issuer: &str, request: &str) -> Result<Option<Conflicts>, Self::Error>;
 
     /// The first resolution of this issuer with an id.
-    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Granted>, Self::Error>;
+    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Resolution>, Self::Error>;
 
     /// Whether one of the first `SUPERSEDES_MAX` valid `supersedes` over this
     /// record has this operator and this issuer.
@@ -134,13 +134,13 @@ pub fn conflicts<H: History>(
             }
             let Some(wanted) = &asked.execution else { return Ok(found) };
             match history.resolution(issuer, &wanted.resolution)? {
-                Some(granted) => found.add_all(granted.against(&wanted.action, asked.at)),
+                Some(granted) => found.add_all(granted.conflicts(&wanted.action, asked.at)),
                 None if history.knows(&wanted.resolution)? => found.add(Conflict::OtherIssuer),
                 None => found.add(Conflict::NoResolution),
             }
         }
         Part::Resolution(_) => {}
-        Part::Response(Done { request, is_success }) => {
+        Part::Response(Response { request, is_success }) => {
             match history.execution(issuer, request)? {
                 None => found.add(Conflict::NoRequest),
                 Some(against) if *is_success => found.add_all(against),
@@ -162,7 +162,7 @@ pub struct Memory {
     requests: HashSet<(String, String, String)>,
     /// By issuer and id, the first of each.
     executions: HashMap<(String, String), Conflicts>,
-    resolutions: HashMap<(String, String), Granted>,
+    resolutions: HashMap<(String, String), Resolution>,
     /// Operator and issuer of every valid `supersedes`, by what it replaces.
     superseded: HashMap<String, Vec<(Option<String>, String)>>,
 }
@@ -210,7 +210,7 @@ impl Memory {
                 if asked.execution.is_some() {
                     self.executions.entry(own(&asked.request)).or_insert(found);
                 }
-                let Asked { session, request, .. } = asked;
+                let Request { session, request, .. } = asked;
                 self.requests.insert((issuer.to_owned(), session.clone(), request.clone()));
             }
             Part::Resolution(granted) => {
@@ -225,8 +225,8 @@ impl Memory {
 impl History for Memory {
     type Error = std::convert::Infallible;
 
-    fn has_request(&self, issuer: &str, asked: &Asked) -> Result<bool, Self::Error> {
-        let Asked { session, request, .. } = asked;
+    fn has_request(&self, issuer: &str, asked: &Request) -> Result<bool, Self::Error> {
+        let Request { session, request, .. } = asked;
         Ok(self.requests.contains(&(issuer.to_owned(), session.clone(), request.clone())))
     }
 
@@ -234,7 +234,7 @@ impl History for Memory {
         Ok(self.executions.get(&(issuer.to_owned(), request.to_owned())).copied())
     }
 
-    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Granted>, Self::Error> {
+    fn resolution(&self, issuer: &str, id: &str) -> Result<Option<Resolution>, Self::Error> {
         Ok(self.resolutions.get(&(issuer.to_owned(), id.to_owned())).cloned())
     }
 

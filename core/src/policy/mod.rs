@@ -20,7 +20,7 @@ mod table;
 mod tests;
 
 use crate::envelope::{Authentic, Binding};
-use crate::profile::cra::carp::{Part, clock_skew};
+use crate::profile::exchange::Part;
 use crate::profile::{Control, Read, Record};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
@@ -137,7 +137,7 @@ impl Policy {
     pub fn refuses_clock(&self, read: &Read, now: UnixSeconds) -> Option<Refusal> {
         let Some(Part::Request(asked)) = read.summary.exchange.as_deref() else { return None };
         let most = self.clock?.skew_seconds;
-        let late = clock_skew(asked, now, most)?;
+        let late = asked.clock_skew(now, most)?;
         let condition = ConditionTrace {
             condition: "skew_seconds",
             held: true,

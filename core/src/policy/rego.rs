@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::case::Case;
 use crate::envelope::{Claims, RulesVersion};
-use crate::profile::cra::carp::Conflict;
+use crate::profile::exchange::Conflict;
 
 /// How many operations a module may take: far more than any honest policy
 /// needs, and few enough for a full queue.

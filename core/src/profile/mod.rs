@@ -6,10 +6,12 @@
 pub mod capsule;
 mod control;
 pub mod cra;
+pub mod exchange;
 mod finding;
 pub mod pacr;
 pub mod pca;
 mod resumption;
+pub mod session;
 mod succession;
 mod summary;
 #[cfg(test)]
@@ -25,8 +27,9 @@ use pca::{PcaCertificateRecord, PcaEvidenceRecord};
 pub use control::Control;
 pub use finding::{Finding, Severity};
 pub use resumption::{Compared, Reason, Resumption, Source};
+pub use session::Span;
 pub use succession::Succession;
-pub use summary::{Parent, Span, Summary};
+pub use summary::{Parent, Summary};
 
 /// The codes of findings about headers alone.
 const HEADER_CODES: &[&str] = &["content-type-missing", "hash-algorithm-unknown"];

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cra::carp::Part;
+use super::exchange::Part;
+use super::session::Span;
 use crate::wire::time::UnixSeconds;
 
 /// What a record says of itself. Absent means that the record, or its
@@ -86,19 +87,4 @@ pub struct Parent {
     pub record_id: String,
     /// How the two relate.
     pub relation: String,
-}
-
-/// A run of consecutive events of one session.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Span {
-    /// The session.
-    pub session: String,
-    /// Sequence number of the first event.
-    pub first: u64,
-    /// Sequence number of the last event.
-    pub last: u64,
-    /// The hash that the first event follows.
-    pub previous: String,
-    /// The hash of the last event.
-    pub head: String,
 }

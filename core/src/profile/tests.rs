@@ -18,12 +18,13 @@ pub(super) fn listed(code: &str) {
 #[test]
 fn every_listed_code_is_given_somewhere_and_stands_once() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
-    let text = ["profile", "wire/cbor", "wire/json"]
-        .map(|part| sources(&Path::new(source).join(part)))
-        .concat();
+    let text = sources(&Path::new(source).join("profile"));
+    // These lists are derived from the errors themselves.
+    let derived: Vec<&str> = [cbor::CODES, json::CODES].concat();
     let all: Vec<&str> = codes().chain(later()).collect();
     for code in &all {
-        assert!(text.contains(&format!("\"{code}\"")), "{code} is listed, but nothing gives it");
+        let is_given = derived.contains(code) || text.contains(&format!("\"{code}\""));
+        assert!(is_given, "{code} is listed, but nothing gives it");
         assert_eq!(all.iter().filter(|other| *other == code).count(), 1, "{code}");
     }
 }

@@ -1,21 +1,34 @@
-//! Receipts of others, and our own again.
+//! Receipts read: ours and those of other logs.
 
-use super::{CONSISTENCY, Error, INCLUSION, RFC9162_SHA256, VDP};
+use super::Error;
 use crate::envelope::SignedStatement;
 use crate::wire::cbor::Value;
 use crate::wire::digest::Digest;
+use crate::wire::label::proof::{CONSISTENCY, INCLUSION};
+use crate::wire::label::vds::{CCF_LEDGER_SHA256, RFC9162_SHA256};
+use crate::wire::label::{ccf, header};
 use crate::wire::limits::PATH_NODES_MAX;
 
-const CCF: i64 = 2;
-
 /// A receipt: parsed, nothing verified.
+///
+/// ```cddl
+/// Receipt = #6.18([
+///   protected: bstr .cbor { 1 => int, 395 => vds, ? 4 => bstr, ? 15 => claims, * label => any },
+///   unprotected: { 396 => { -1 => [+ inclusion] // -2 => [+ consistency] }, * label => any },
+///   payload: bstr / nil,             ; the root; ours leave it out
+///   signature: bstr                  ; over the root
+/// ])
+/// vds = 1 / 2                        ; RFC9162_SHA256, CCF ledger
+/// inclusion = bstr .cbor (Inclusion / CcfInclusion)
+/// consistency = bstr .cbor (Consistency / CcfConsistency)
+/// ```
 #[derive(Clone, Debug)]
 pub struct Receipt {
     envelope: SignedStatement,
     proofs: Proofs,
 }
 
-/// What a receipt proves, by the log's kind of tree.
+/// The proofs of a receipt, by kind of proof and tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Proofs {
     /// Inclusion in an RFC 9162 tree.
@@ -28,7 +41,11 @@ pub enum Proofs {
     CcfConsistency(Vec<CcfConsistency>),
 }
 
-/// `[tree_size, leaf_index, path]`
+/// An inclusion proof of an RFC 9162 tree.
+///
+/// ```cddl
+/// Inclusion = [tree_size: uint, leaf_index: uint, path: [* bstr .size 32]]
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Inclusion {
     /// Leaves in the tree.
@@ -39,18 +56,28 @@ pub struct Inclusion {
     pub path: Vec<Digest>,
 }
 
-/// `[tree_size_1, tree_size_2, path]`
+/// A consistency proof of an RFC 9162 tree.
+///
+/// ```cddl
+/// Consistency = [older_size: uint, newer_size: uint, path: [+ bstr .size 32]]
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Consistency {
     /// Leaves in the older tree.
     pub from: u64,
     /// Leaves in the newer tree.
     pub to: u64,
-    /// The proof's nodes.
+    /// The nodes of the proof.
     pub path: Vec<Digest>,
 }
 
-/// `{1: [transaction hash, evidence, data hash], 2: [+ [left, hash]]}`
+/// An inclusion proof of a CCF ledger.
+///
+/// ```cddl
+/// CcfInclusion = { 1 => [transaction: bstr .size 32, evidence: tstr, data: bstr .size 32],
+///                  2 => [+ CcfStep] }
+/// CcfStep = [left: bool, sibling: bstr .size 32]
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CcfInclusion {
     /// Hash of the ledger's own transaction.
@@ -63,7 +90,11 @@ pub struct CcfInclusion {
     pub path: Vec<CcfStep>,
 }
 
-/// `{1: anchor, 2: [+ [left, hash]]}`
+/// A consistency proof of a CCF ledger.
+///
+/// ```cddl
+/// CcfConsistency = { 1 => bstr .size 32, 2 => [+ CcfStep] }
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CcfConsistency {
     /// Root of the last complete subtree of the older tree.
@@ -102,7 +133,7 @@ impl Receipt {
 
 fn read_proofs(vds: i64, unprotected: &[u8]) -> Result<Proofs, Error> {
     let unprotected = Value::read(unprotected)?;
-    let proofs = unprotected.get(VDP).ok_or(Error::ProofsMissing)?;
+    let proofs = unprotected.get(header::VDP).ok_or(Error::ProofsMissing)?;
     let Value::Map(kinds) = proofs else { return Err(Error::ProofShape { what: "label 396" }) };
     let [(kind, list)] = kinds.as_slice() else {
         return Err(Error::ProofKinds { found: kinds.len() });
@@ -127,19 +158,22 @@ fn read_proofs(vds: i64, unprotected: &[u8]) -> Result<Proofs, Error> {
             };
             items().map(|b| read(b?)).collect::<Result<_, _>>().map(Proofs::Consistency)
         }
-        (CCF, Some(INCLUSION)) => {
+        (CCF_LEDGER_SHA256, Some(INCLUSION)) => {
             items().map(|b| ccf_inclusion(b?)).collect::<Result<_, _>>().map(Proofs::CcfInclusion)
         }
-        (CCF, Some(CONSISTENCY)) => items()
+        (CCF_LEDGER_SHA256, Some(CONSISTENCY)) => items()
             .map(|b| ccf_consistency(b?))
             .collect::<Result<_, _>>()
             .map(Proofs::CcfConsistency),
-        (RFC9162_SHA256 | CCF, _) => Err(Error::ProofShape { what: "the kind of proof" }),
+        (RFC9162_SHA256 | CCF_LEDGER_SHA256, _) => {
+            Err(Error::ProofShape { what: "the kind of proof" })
+        }
         (found, _) => Err(Error::VdsUnsupported { found }),
     }
 }
 
-/// `[uint, uint, [+ 32 bytes]]`; a tree of one leaf has an empty path.
+/// The two numbers and the path of a proof. The path is empty only for the one
+/// leaf of a tree of size 1.
 fn rfc9162(bytes: &[u8], may_be_single: bool) -> Result<(u64, u64, Vec<Digest>), Error> {
     let wrong = Error::ProofShape { what: "an RFC 9162 proof" };
     let value = Value::read(bytes)?;
@@ -157,7 +191,7 @@ fn rfc9162(bytes: &[u8], may_be_single: bool) -> Result<(u64, u64, Vec<Digest>),
 fn ccf_inclusion(bytes: &[u8]) -> Result<CcfInclusion, Error> {
     let wrong = || Error::ProofShape { what: "a CCF inclusion proof" };
     let value = Value::read(bytes)?;
-    let Some([transaction, evidence, data]) = value.get(1).and_then(Value::array) else {
+    let Some([transaction, evidence, data]) = value.get(ccf::LEAF).and_then(Value::array) else {
         return Err(wrong());
     };
     let digest = |v: &Value<'_>| v.bytes().and_then(Digest::from_slice).ok_or_else(wrong);
@@ -176,7 +210,7 @@ fn ccf_consistency(bytes: &[u8]) -> Result<CcfConsistency, Error> {
     if !matches!(&value, Value::Map(entries) if entries.len() == 2) {
         return Err(wrong());
     }
-    let anchor = value.get(1).and_then(Value::bytes).and_then(Digest::from_slice);
+    let anchor = value.get(ccf::ANCHOR).and_then(Value::bytes).and_then(Digest::from_slice);
     Ok(CcfConsistency {
         anchor: anchor.ok_or_else(wrong)?,
         path: ccf_path(&value).ok_or_else(wrong)?,
@@ -184,7 +218,7 @@ fn ccf_consistency(bytes: &[u8]) -> Result<CcfConsistency, Error> {
 }
 
 fn ccf_path(proof: &Value<'_>) -> Option<Vec<CcfStep>> {
-    let path = proof.get(2)?.array()?;
+    let path = proof.get(ccf::PATH)?.array()?;
     if path.is_empty() || path.len() > PATH_NODES_MAX {
         return None;
     }

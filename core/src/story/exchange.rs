@@ -1,24 +1,25 @@
 //! Exchanges: whether what was executed had been asked for and allowed (CARP,
 //! 3.6).
 //!
-//! A resolution of the request's own issuer is looked for first, then the
-//! first of anybody: what another says is told as his, and as a warning.
+//! A resolution of the request's own issuer comes first, then the first of any
+//! issuer: a conflict with another's resolution names that issuer and is only a
+//! warning.
 
 use std::collections::BTreeSet;
 
 use super::{Entry, Oddity};
 use crate::profile::Severity;
-use crate::profile::cra::carp::{
-    Asked, CLOCK_SKEW_SECONDS_MAX, Conflict, Done, Execution, Granted, Part, clock_skew,
+use crate::profile::exchange::{
+    CLOCK_SKEW_SECONDS_MAX, Conflict, Execution, Part, Request, Resolution, Response,
 };
 
 /// Follows every exchange through the records, which are in log order.
 pub(super) fn follow(records: &[Entry], oddities: &mut Vec<Oddity>) {
-    let mut exchange = Exchange { records, asked: BTreeSet::new(), oddities };
+    let mut exchange = Exchange { records, requests: BTreeSet::new(), oddities };
     for record in records {
         match record.summary.exchange.as_deref() {
-            Some(Part::Request(asked)) => exchange.request(record, asked),
-            Some(Part::Response(done)) => exchange.response(record, done),
+            Some(Part::Request(request)) => exchange.request(record, request),
+            Some(Part::Response(response)) => exchange.response(record, response),
             Some(Part::Resolution(_)) | None => {}
         }
     }
@@ -27,61 +28,59 @@ pub(super) fn follow(records: &[Entry], oddities: &mut Vec<Oddity>) {
 struct Exchange<'a> {
     records: &'a [Entry],
     /// Issuer, session and id of the requests so far.
-    asked: BTreeSet<[&'a str; 3]>,
+    requests: BTreeSet<[&'a str; 3]>,
     oddities: &'a mut Vec<Oddity>,
 }
 
 impl<'a> Exchange<'a> {
-    fn request(&mut self, record: &'a Entry, asked: &'a Asked) {
-        if !self.asked.insert([&record.issuer, &asked.session, &asked.request]) {
-            let detail = format!("its session has a request {} already", asked.request);
+    fn request(&mut self, record: &'a Entry, request: &'a Request) {
+        if !self.requests.insert([&record.issuer, &request.session, &request.request]) {
+            let detail = format!("its session has a request {} already", request.request);
             self.note(record, "carp_request_repeated", Severity::Error, detail);
         }
-        if let Some(late) = clock_skew(asked, record.time, CLOCK_SKEW_SECONDS_MAX) {
+        if let Some(late) = request.clock_skew(record.time, CLOCK_SKEW_SECONDS_MAX) {
             self.note(record, "carp_clock_skew", Severity::Warning, late.detail);
         }
-        for odd in self.against(record, asked) {
-            self.oddities.push(odd);
-        }
+        let conflicts = self.conflicts(record, request);
+        self.oddities.extend(conflicts);
     }
 
-    fn response(&mut self, record: &'a Entry, done: &'a Done) {
-        let is_asked = |part: &Part| matches!(part, Part::Request(asked) if asked.request == done.request && asked.execution.is_some());
-        let Some((request, Part::Request(asked))) = self.earlier(record, is_asked) else {
-            let detail = format!("it answers request {}, which is not here", done.request);
+    fn response(&mut self, record: &'a Entry, response: &'a Response) {
+        let is_answered = |part: &Part| matches!(part, Part::Request(request) if request.request == response.request && request.execution.is_some());
+        let Some((entry, Part::Request(request))) = self.earlier(record, is_answered) else {
+            let detail = format!("it answers request {}, which is not here", response.request);
             return self.note(record, "carp_response_unasked", Severity::Error, detail);
         };
-        let against = self.against(request, asked);
-        let codes: Vec<&str> = against.iter().map(|odd| odd.code).collect();
-        if done.is_success && !codes.is_empty() {
-            let severity = against.iter().map(|odd| odd.severity).max().unwrap_or(Severity::Error);
-            let detail = format!("it executed #{}: {}", request.index, codes.join(", "));
+        let conflicts = self.conflicts(entry, request);
+        let codes: Vec<&str> = conflicts.iter().map(|odd| odd.code).collect();
+        if response.is_success && !codes.is_empty() {
+            let severity = conflicts.iter().map(|odd| odd.severity).max();
+            let severity = severity.unwrap_or(Severity::Error);
+            let detail = format!("it executed #{}: {}", entry.index, codes.join(", "));
             self.note(record, "carp_executed_against", severity, detail);
         }
     }
 
-    /// What speaks against an execute request.
-    fn against(&self, record: &'a Entry, asked: &Asked) -> Vec<Oddity> {
-        let Some(wanted) = &asked.execution else { return Vec::new() };
+    /// The conflicts of an execute request with its resolution.
+    fn conflicts(&self, record: &'a Entry, request: &Request) -> Vec<Oddity> {
+        let Some(wanted) = &request.execution else { return Vec::new() };
         let odd = |code, severity, detail| Oddity { index: record.index, code, severity, detail };
         let is_named = |part: &Part| matches!(part, Part::Resolution(granted) if granted.resolution == wanted.resolution);
         let Some((resolution, Part::Resolution(granted))) = self.earlier(record, is_named) else {
             let detail = format!("its resolution {} is not here", wanted.resolution);
             return vec![odd("carp_resolution_missing", Severity::Warning, detail)];
         };
-        let severity = match resolution.issuer == record.issuer {
-            true => Severity::Error,
-            false => Severity::Warning,
+        let (severity, whose) = if resolution.issuer == record.issuer {
+            (Severity::Error, format!("resolution #{}", resolution.index))
+        } else {
+            let whose = format!("resolution #{}, of {}", resolution.index, resolution.issuer);
+            (Severity::Warning, whose)
         };
-        let told = |conflict| {
-            let (code, detail) = told(conflict, (granted, wanted))?;
-            let whose = match resolution.issuer == record.issuer {
-                true => format!("resolution #{}", resolution.index),
-                false => format!("resolution #{}, of {}", resolution.index, resolution.issuer),
-            };
+        let described = |conflict| {
+            let (code, detail) = describe(conflict, granted, wanted)?;
             Some(odd(code, severity, format!("{whose}, {detail}")))
         };
-        granted.against(&wanted.action, asked.at).iter().filter_map(told).collect()
+        granted.conflicts(&wanted.action, request.at).iter().filter_map(described).collect()
     }
 
     /// The first earlier record that fits, of the same issuer if there is one.
@@ -110,10 +109,11 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// A code and a few words for what one resolution says against a request.
-fn told(
+/// A code and a phrase for a conflict with a resolution.
+fn describe(
     conflict: Conflict,
-    (granted, wanted): (&Granted, &Execution),
+    granted: &Resolution,
+    wanted: &Execution,
 ) -> Option<(&'static str, String)> {
     Some(match conflict {
         Conflict::Denied => ("carp_denied", format!("denies {:?}", wanted.action)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Entry, Oddity};
 use crate::profile::Severity;
-use crate::profile::cra::trace::{Continuity, Head, continuity};
+use crate::profile::session::{Continuity, Head, continuity};
 
 /// The logged part of one session's event chain.
 #[derive(Clone, Debug, Eq, PartialEq)]

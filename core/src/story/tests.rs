@@ -246,7 +246,7 @@ fn sessions_of_two_issuers_are_two() {
                 });
             })
         };
-    let genesis = crate::profile::cra::trace::GENESIS;
+    let genesis = crate::profile::session::GENESIS;
     let story = Story::tell(vec![
         batch(0, "stranger", (0, 1), genesis, "x"),
         batch(1, AGENT, (0, 1), genesis, "a"),
@@ -262,7 +262,7 @@ fn sessions_of_two_issuers_are_two() {
 
 mod exchanges {
     use super::*;
-    use crate::profile::cra::carp::{Asked, Done, Execution, Granted, Part};
+    use crate::profile::exchange::{Execution, Part, Request, Resolution, Response};
 
     const STRANGER: &str = "https://stranger.example";
 
@@ -278,13 +278,13 @@ mod exchanges {
         let allowed = if is_denial { Vec::new() } else { vec!["look".to_owned()] };
         let (resolution, expires) = ("res".to_owned(), Some(UnixSeconds::new(10)));
         let denied = vec!["drop".to_owned()];
-        let granted = Granted { resolution, request: None, is_denial, allowed, denied, expires };
+        let granted = Resolution { resolution, request: None, is_denial, allowed, denied, expires };
         part(index, issuer, Part::Resolution(granted))
     }
 
     fn asked(index: u64, action: &str, at: u64) -> Entry {
         let execution = Execution { resolution: "res".to_owned(), action: action.to_owned() };
-        let asked = Asked {
+        let asked = Request {
             request: "req".to_owned(),
             session: "s".to_owned(),
             execution: Some(execution),
@@ -294,7 +294,7 @@ mod exchanges {
     }
 
     fn done(index: u64, is_success: bool) -> Entry {
-        part(index, AGENT, Part::Response(Done { request: "req".to_owned(), is_success }))
+        part(index, AGENT, Part::Response(Response { request: "req".to_owned(), is_success }))
     }
 
     #[test]

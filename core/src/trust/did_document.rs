@@ -4,14 +4,13 @@
 //! `assertionMethod` lists it and it stands in the DID's own name; kinds of
 //! key that cannot sign statements are passed over.
 
-pub(super) mod multibase;
 #[cfg(test)]
 mod tests;
 
 use serde::Deserialize;
 
-use crate::key::{self, Curve, Material, PublicKey};
-use crate::wire::text;
+use super::did_key::{Jwk, multikey};
+use crate::key::{self, PublicKey};
 
 /// Verification methods read from one document. Documents in use have fewer
 /// than ten; each costs a point check of about 50 us.
@@ -52,20 +51,6 @@ struct Method {
     jwk: Option<Jwk>,
     #[serde(default, rename = "publicKeyMultibase")]
     multibase: Option<String>,
-}
-
-/// A public key as JSON (RFC 7517).
-#[derive(Deserialize)]
-pub(super) struct Jwk {
-    kty: String,
-    #[serde(default)]
-    crv: String,
-    #[serde(default)]
-    x: String,
-    #[serde(default)]
-    y: String,
-    #[serde(default)]
-    d: Option<serde::de::IgnoredAny>,
 }
 
 /// Reads the assertion keys of `did` from its document.
@@ -122,39 +107,17 @@ impl Method {
             (Some(jwk), None) if jwk.is_private() => Err(Error::PrivateKey { id: id() }),
             (Some(jwk), None) => jwk.key().map_err(|source| Error::BadKey { id: id(), source }),
             (None, Some(text)) => {
-                multibase::key(text).map_err(|source| Error::BadKey { id: id(), source })
+                multikey(text).map_err(|source| Error::BadKey { id: id(), source })
             }
             (None, None) => Ok(None),
         }
     }
 }
 
-impl Jwk {
-    pub(super) fn is_private(&self) -> bool {
-        self.d.is_some()
-    }
-
-    /// `None` for kinds of key we do not verify with.
-    pub(super) fn key(&self) -> Result<Option<PublicKey>, key::Error> {
-        let curve = match (self.kty.as_str(), self.crv.as_str()) {
-            ("OKP", "Ed25519") => {
-                let bytes = text::from_base64url(&self.x).unwrap_or_default();
-                return PublicKey::from_ed25519(&bytes).map(Some);
-            }
-            ("EC", "P-256") => Curve::P256,
-            ("EC", "P-384") => Curve::P384,
-            ("EC", "P-521") => Curve::P521,
-            _ => return Ok(None),
-        };
-        let coordinate = |text| text::from_base64url(text).unwrap_or_default();
-        let (x, y) = (coordinate(&self.x), coordinate(&self.y));
-        PublicKey::new(Material::Ec { curve, x, y }).map(Some)
-    }
-}
-
 /// Why bytes are not the document of a DID, or give no key.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "did-document-")]
 pub enum Error {
     /// Two keys in one verification method.
     #[error("the verification method {id} has two keys")]
@@ -174,6 +137,7 @@ pub enum Error {
     NoAssertionKey,
     /// Not JSON, or not of the shape of a DID document.
     #[error("not a DID document (line {line}, column {column})")]
+    #[strum(serialize = "unreadable")]
     NotADocument { line: usize, column: usize },
     /// The document of somebody else.
     #[error("the DID document belongs to {found:?}")]
@@ -187,17 +151,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::AmbiguousKey { .. } => "did-document-ambiguous-key",
-            Self::BadKey { .. } => "did-document-bad-key",
-            Self::DuplicateMethod { .. } => "did-document-duplicate-method",
-            Self::NoAssertionKey => "did-document-no-assertion-key",
-            Self::NotADocument { .. } => "did-document-unreadable",
-            Self::OtherDid { .. } => "did-document-other-did",
-            Self::PrivateKey { .. } => "did-document-private-key",
-            Self::TooManyMethods { .. } => "did-document-too-many-methods",
-        }
+        self.into()
     }
 }

@@ -1,9 +1,12 @@
-//! Names that are their key: did:key and did:jwk.
+//! Keys as DIDs spell them: did:key and did:jwk names, Multikeys and JWKs.
 //!
-//! In: a name. Out: the one key that may speak for it. Nothing is asked of
-//! anybody, so what holds today holds in any replay.
+//! In: a name. Out: the one key that may speak for it. No lookup is needed, so
+//! a replay comes to the same result.
 
-use super::did_document::{Jwk, multibase};
+use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
+use aws_lc_rs::signature as lc;
+use serde::Deserialize;
+
 use crate::key::{Curve, Error, Material, PublicKey};
 use crate::wire::text;
 
@@ -11,10 +14,14 @@ use crate::wire::text;
 /// 250 bytes and 340 characters.
 const JWK_CHARS_MAX: usize = 1024;
 
+/// Characters of a Multikey. The longest key we know is a compressed P-384
+/// point: 2 + 49 bytes, 70 characters. Decoding base58 takes quadratic time.
+const MULTIKEY_CHARS_MAX: usize = 128;
+
 /// The key a name spells out; `None` for names of any other kind.
 pub fn key_in_name(name: &str) -> Option<Result<PublicKey, Error>> {
     if let Some(spelt) = name.strip_prefix("did:key:") {
-        return Some(multibase::key(spelt).and_then(known));
+        return Some(multikey(spelt).and_then(known));
     }
     name.strip_prefix("did:jwk:").map(jwk)
 }
@@ -27,7 +34,7 @@ pub fn did_key(key: &PublicKey) -> Option<String> {
         Material::Ec { curve: Curve::P384, x, y } => compressed([0x81, 0x24], x, y),
         _ => return None,
     };
-    Some(format!("did:key:z{}", multibase::to_base58(&bytes)))
+    Some(format!("did:key:z{}", bs58::encode(&bytes).into_string()))
 }
 
 fn compressed(codec: [u8; 2], x: &[u8], y: &[u8]) -> Vec<u8> {
@@ -45,6 +52,75 @@ fn jwk(encoded: &str) -> Result<PublicKey, Error> {
 
 fn known(key: Option<PublicKey>) -> Result<PublicKey, Error> {
     key.ok_or(Error::UnsupportedKind { kind: "that of the name".to_owned() })
+}
+
+/// The key in a Multikey: `z`, then base58btc of a multicodec number and the
+/// key. `None` for kinds of key we do not verify with.
+pub(super) fn multikey(text: &str) -> Result<Option<PublicKey>, Error> {
+    const INVALID: Error = Error::InvalidMaterial { kind: "multibase" };
+    let encoded =
+        text.strip_prefix('z').filter(|t| t.len() <= MULTIKEY_CHARS_MAX).ok_or(INVALID)?;
+    let bytes = bs58::decode(encoded).into_vec().map_err(|_| INVALID)?;
+    match bytes.as_slice() {
+        [0xed, 0x01, key @ ..] => PublicKey::from_ed25519(key).map(Some),
+        [0x80, 0x24, point @ ..] if point.len() == 33 => {
+            decompress(&lc::ECDSA_P256_SHA256_FIXED, point).map(Some)
+        }
+        [0x81, 0x24, point @ ..] if point.len() == 49 => {
+            decompress(&lc::ECDSA_P384_SHA384_FIXED, point).map(Some)
+        }
+        [0x80 | 0x81, 0x24, ..] => Err(INVALID),
+        _ => Ok(None),
+    }
+}
+
+/// Multikeys hold compressed points; the library expands them.
+fn decompress(
+    curve: &'static lc::EcdsaVerificationAlgorithm,
+    point: &[u8],
+) -> Result<PublicKey, Error> {
+    let parsed = lc::ParsedPublicKey::new(curve, point)
+        .map_err(|_| Error::InvalidMaterial { kind: "EC" })?;
+    let spki: PublicKeyX509Der<'_> =
+        parsed.as_der().map_err(|_| Error::InvalidMaterial { kind: "EC" })?;
+    PublicKey::from_spki(spki.as_ref())
+}
+
+/// A public key as JSON (RFC 7517).
+#[derive(Deserialize)]
+pub(super) struct Jwk {
+    kty: String,
+    #[serde(default)]
+    crv: String,
+    #[serde(default)]
+    x: String,
+    #[serde(default)]
+    y: String,
+    #[serde(default)]
+    d: Option<serde::de::IgnoredAny>,
+}
+
+impl Jwk {
+    pub(super) fn is_private(&self) -> bool {
+        self.d.is_some()
+    }
+
+    /// `None` for kinds of key we do not verify with.
+    pub(super) fn key(&self) -> Result<Option<PublicKey>, Error> {
+        let curve = match (self.kty.as_str(), self.crv.as_str()) {
+            ("OKP", "Ed25519") => {
+                let bytes = text::from_base64url(&self.x).unwrap_or_default();
+                return PublicKey::from_ed25519(&bytes).map(Some);
+            }
+            ("EC", "P-256") => Curve::P256,
+            ("EC", "P-384") => Curve::P384,
+            ("EC", "P-521") => Curve::P521,
+            _ => return Ok(None),
+        };
+        let coordinate = |text| text::from_base64url(text).unwrap_or_default();
+        let (x, y) = (coordinate(&self.x), coordinate(&self.y));
+        PublicKey::new(Material::Ec { curve, x, y }).map(Some)
+    }
 }
 
 #[cfg(test)]
@@ -71,6 +147,20 @@ mod tests {
             let name = did_key(key.public()).unwrap();
             assert_eq!(key_in_name(&name).unwrap().as_ref(), Ok(key.public()), "{name}");
         }
+    }
+
+    #[test]
+    fn base58_vectors_of_the_draft() {
+        for (text, bytes) in [
+            ("2NEpo7TZRRrLZSi2U", b"Hello World!".as_slice()),
+            ("11233QC4", &[0, 0, 0x28, 0x7f, 0xb4, 0xcd]),
+            ("", &[]),
+            ("11", &[0, 0]),
+        ] {
+            assert_eq!(bs58::decode(text).into_vec().unwrap(), bytes, "{text}");
+            assert_eq!(bs58::encode(bytes).into_string(), text);
+        }
+        assert!(bs58::decode("0OIl").into_vec().is_err());
     }
 
     #[test]

@@ -218,8 +218,9 @@ fn syntax(problem: &'static str) -> Error {
 }
 
 /// Why a did:x509 is not one, or not this chain's.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "did-x509-")]
 pub enum Error {
     /// The CA is not on the path.
     #[error("no CA of the chain has the fingerprint of the did:x509")]
@@ -236,13 +237,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Fingerprint => "did-x509-fingerprint",
-            Self::Policy { .. } => "did-x509-policy",
-            Self::Syntax { .. } => "did-x509-syntax",
-            Self::UnknownPolicy { .. } => "did-x509-unknown-policy",
-        }
+        self.into()
     }
 }

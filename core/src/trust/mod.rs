@@ -278,8 +278,9 @@ fn read_key(name: &str, pem: &str) -> Result<PublicKey, Error> {
 }
 
 /// Why a trust file cannot be used.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "trust-")]
 pub enum Error {
     /// A certificate anchor that cannot be used.
     #[error("anchor {name}: {source}")]
@@ -299,18 +300,13 @@ pub enum Error {
          `capstan trust upgrade FILE` adds it",
         names.join(", anchor ")
     )]
+    #[strum(serialize = "anchor-unscoped")]
     Unscoped { names: Vec<String> },
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Anchor { .. } => "trust-anchor",
-            Self::Key { .. } => "trust-key",
-            Self::NotToml { .. } => "trust-not-toml",
-            Self::Time { .. } => "trust-time",
-            Self::Unscoped { .. } => "trust-anchor-unscoped",
-        }
+        self.into()
     }
 }

@@ -1,35 +1,32 @@
-//! Whether a receipt proves what it says. The one place that decides it: the
-//! service asks here before a receipt leaves, the command line asks here when
-//! one arrives.
+//! Whether a receipt proves what it says. Decided only here: the service
+//! checks receipts it issues, the command line checks receipts it gets.
 
 use std::sync::Arc;
 
-use super::error::Error;
-use crate::envelope::{SignedStatement, StatementId, sig_structure};
+use crate::envelope::{self, SignedStatement, StatementId, sig_structure};
 use crate::key::{KeyId, PublicKey};
-use crate::log::{consistency_roots, inclusion_root, leaf_hash, leaf_hash_of_bytes};
+use crate::log::{self, PathMemo, consistency_roots, leaf_hash, leaf_hash_of_bytes};
 use crate::receipt::{CcfConsistency, CcfInclusion, Inclusion, Proofs, Receipt};
 use crate::wire::digest::Digest;
 
-/// Which bytes the log takes for an entry. RFC 9943 leaves it open.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Which bytes are the log entry of a statement. RFC 9943 leaves it open.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
 pub enum EntryRule {
-    /// The leaf holds SHA-256 of the statement (ours).
+    /// The leaf holds SHA-256 of the statement, as ours do.
+    #[strum(serialize = "RFC 9162, leaf of the digest")]
     Digest,
     /// The leaf holds the statement's bytes.
+    #[strum(serialize = "RFC 9162, leaf of the bytes")]
     Bytes,
     /// A CCF ledger's data hash.
+    #[strum(serialize = "CCF ledger")]
     Ccf,
 }
 
 impl EntryRule {
-    /// The words for it in a report.
+    /// Its description in a report.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Digest => "RFC 9162, leaf of the digest",
-            Self::Bytes => "RFC 9162, leaf of the bytes",
-            Self::Ccf => "CCF ledger",
-        }
+        self.into()
     }
 }
 
@@ -58,11 +55,13 @@ pub struct Extended {
     pub key: KeyId,
 }
 
-/// Remembers the last head whose signature verified: receipts of one head
-/// share it, and verifying it once is enough.
+/// Remembers what receipts of one head share: the last signature that
+/// verified, and one Merkle path. It saves work and changes no result. Cheap to
+/// clone.
 #[derive(Clone, Debug, Default)]
 pub struct Memo {
-    last: Option<Arc<KnownHead>>,
+    head: Option<Arc<KnownHead>>,
+    path: PathMemo,
 }
 
 #[derive(Debug)]
@@ -92,11 +91,19 @@ pub fn inclusion(
 ) -> Result<Included, Error> {
     match receipt.proofs() {
         Proofs::Inclusion(proofs) => {
+            let mut under = |rule, leaf| {
+                let root = |p: &Inclusion| {
+                    let found = memo.path.inclusion_root(leaf, p.index, p.size, &p.path);
+                    found.map_err(Error::Path)
+                };
+                let root = agree(proofs.iter().map(root))?;
+                let key = signed(receipt.envelope(), &root, keys, memo)?;
+                Ok(Included { place: proofs.first().map(|p| (p.index, p.size)), root, rule, key })
+            };
             let by_digest = leaf_hash(StatementId::of_canonical(canonical).entry());
-            let first = rfc9162(receipt, proofs, (by_digest, EntryRule::Digest), (keys, memo));
-            let Err(error) = first else { return first };
-            let by_bytes = leaf_hash_of_bytes(canonical);
-            rfc9162(receipt, proofs, (by_bytes, EntryRule::Bytes), (keys, memo)).map_err(|_| error)
+            under(EntryRule::Digest, by_digest).or_else(|error| {
+                under(EntryRule::Bytes, leaf_hash_of_bytes(canonical)).map_err(|_| error)
+            })
         }
         Proofs::CcfInclusion(proofs) => {
             let id = StatementId::of_canonical(canonical);
@@ -133,18 +140,6 @@ pub fn consistency(
     };
     let key = signed(receipt.envelope(), &root, keys, memo)?;
     Ok(Extended { sizes, root, key })
-}
-
-fn rfc9162(
-    receipt: &Receipt,
-    proofs: &[Inclusion],
-    (leaf, rule): (Digest, EntryRule),
-    (keys, memo): (&[PublicKey], &mut Memo),
-) -> Result<Included, Error> {
-    let root = |p: &Inclusion| inclusion_root(leaf, p.index, p.size, &p.path).map_err(Error::Path);
-    let root = agree(proofs.iter().map(root))?;
-    let key = signed(receipt.envelope(), &root, keys, memo)?;
-    Ok(Included { place: proofs.first().map(|p| (p.index, p.size)), root, rule, key })
 }
 
 /// All proofs of one receipt must lead to the same root.
@@ -210,7 +205,7 @@ fn signed(
     if envelope.payload().is_some_and(|attached| attached != root.as_bytes()) {
         return Err(Error::AttachedRoot);
     }
-    if let Some(known) = &memo.last
+    if let Some(known) = &memo.head
         && known.is(envelope, root)
         && keys.iter().any(|k| k.id() == known.key)
     {
@@ -222,7 +217,7 @@ fn signed(
     let others = keys.iter().filter(|key| !named(key));
     for key in keys.iter().filter(named).chain(others) {
         if key.verify(algorithm, &message, envelope.signature()).is_ok() {
-            memo.last = Some(Arc::new(KnownHead {
+            memo.head = Some(Arc::new(KnownHead {
                 protected: envelope.protected().to_vec(),
                 root: *root,
                 signature: envelope.signature().to_vec(),
@@ -232,4 +227,55 @@ fn signed(
         }
     }
     Err(if keys.is_empty() { Error::LogUnknown } else { Error::HeadSignature })
+}
+
+/// Why a receipt does not prove what it says.
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
+#[non_exhaustive]
+#[strum(serialize_all = "kebab-case")]
+pub enum Error {
+    /// The root inside the receipt is not the one its path gives.
+    #[error("the root attached to the receipt is not the one its path leads to")]
+    AttachedRoot,
+    /// A CCF consistency path that starts on the wrong side.
+    #[error("the CCF consistency path starts on the left, so its anchor is not canonical")]
+    CcfPathStart,
+    /// A CCF receipt for another statement.
+    #[error("the receipt is for a statement with hash {found}, not for this one")]
+    DataHash { found: Digest },
+    /// The receipt's envelope cannot be verified.
+    #[error("{0}")]
+    #[strum(transparent)]
+    Envelope(#[source] envelope::Error),
+    /// The log's signature is not over the root that statement and path give.
+    #[error(
+        "the log's signature does not verify over the root that the statement and the path give"
+    )]
+    HeadSignature,
+    /// No key of that log is trusted.
+    #[error("no trusted key for the log that issued the receipt")]
+    LogUnknown,
+    /// An inclusion receipt where growth was to be shown.
+    #[error("the receipt shows inclusion, not consistency")]
+    NotConsistency,
+    /// A consistency receipt where inclusion was to be shown.
+    #[error("the receipt shows consistency, not inclusion")]
+    NotInclusion,
+    /// The older tree is not the one we hold.
+    #[error("the proof starts from a tree with root {found}, not from the one given")]
+    OlderRoot { found: Digest },
+    /// The path does not fit index and size.
+    #[error("{0}")]
+    #[strum(transparent)]
+    Path(#[source] log::Error),
+    /// Several proofs, several roots.
+    #[error("the proofs of the receipt lead to different roots")]
+    RootsDiffer,
+}
+
+impl Error {
+    /// The stable code of this error.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
 }

@@ -17,7 +17,8 @@ pub struct Allowance {
 }
 
 /// What ran out.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case", prefix = "budget-")]
 pub enum Spent {
     /// Too many statements.
     Nodes,
@@ -28,13 +29,9 @@ pub enum Spent {
 }
 
 impl Spent {
-    /// A stable word.
+    /// Its stable code.
     pub fn code(self) -> &'static str {
-        match self {
-            Self::Nodes => "budget-nodes",
-            Self::Edges => "budget-edges",
-            Self::Bytes => "budget-bytes",
-        }
+        self.into()
     }
 }
 

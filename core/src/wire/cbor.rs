@@ -137,7 +137,7 @@ impl<'a> Value<'a> {
             }
             Self::Bool(b) => out.push(if *b { 0xf5 } else { 0xf4 }),
             Self::Float(f) => infallible(Encoder::new(out).f64(*f)),
-            Self::Null => out.push(0xf6),
+            Self::Null => null(out),
             Self::Simple(n) if *n < 24 => out.push(0xe0 | n),
             Self::Simple(n) => out.extend([0xf8, *n]),
         }
@@ -460,6 +460,14 @@ pub fn array(out: &mut Vec<u8>, len: usize) {
 /// Appends the head of a map of `len` entries.
 pub fn map(out: &mut Vec<u8>, len: usize) {
     head(out, 5, u64::try_from(len).unwrap_or(u64::MAX));
+}
+
+/// The encoding of `null`.
+pub const NULL: u8 = 0xf6;
+
+/// Appends `null`.
+pub fn null(out: &mut Vec<u8>) {
+    out.push(NULL);
 }
 
 /// Appends the head of a tagged item.

@@ -63,10 +63,7 @@ impl Digest {
 
     /// The digest written as 64 lowercase hex digits.
     pub fn from_hex(hex: &str) -> Option<Self> {
-        if hex.bytes().any(|b| b.is_ascii_uppercase()) {
-            return None;
-        }
-        Self::from_slice(&text::from_hex(hex)?)
+        Self::from_slice(&base16ct::lower::decode_vec(hex).ok()?)
     }
 
     /// The 32 bytes.

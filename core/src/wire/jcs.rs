@@ -21,8 +21,9 @@ pub use number::python;
 pub const SAFE_INTEGER_MAX: i64 = (1 << 53) - 1;
 
 /// How a digest over a JSON value was made.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, strum::IntoStaticStr)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case")]
 pub enum Suite {
     /// Members that are null, `[]` or `{}` are removed from the inside out,
     /// then RFC 8785, then SHA-256.
@@ -38,11 +39,7 @@ pub enum Suite {
 impl Suite {
     /// Its name beside a digest.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::JcsN => "jcs-n",
-            Self::PcaPython => "pca-python",
-            Self::PcaV1 => "pca-v1",
-        }
+        self.into()
     }
 
     /// The digest of a value.

@@ -1,4 +1,4 @@
-//! Bytes and text, read strictly; nothing here knows what they mean.
+//! Bytes and text, read strictly.
 
 pub mod budget;
 
@@ -9,6 +9,8 @@ pub mod digest;
 pub mod jcs;
 
 pub mod json;
+
+pub mod label;
 
 pub mod limits;
 

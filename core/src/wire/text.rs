@@ -3,22 +3,14 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
 /// Lowercase hex.
 pub fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().map_or('?', char::from);
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+    base16ct::lower::encode_string(bytes)
 }
 
-/// Bytes from hex of either case; `None` when it is not hex.
+/// Bytes from hex in either case; `None` when it is not hex.
 pub fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let nibble = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    pairs.iter().map(|&[high, low]| Some(nibble(high)? << 4 | nibble(low)?)).collect()
+    base16ct::mixed::decode_vec(text).ok()
 }
 
 /// Unpadded base64url, as SCRAPI spells a kid in a path.

@@ -10,7 +10,7 @@ use super::lock;
 use super::random::Random;
 use super::run::Run;
 use super::writer::{COSE, unexpected};
-use crate::cli::wait;
+use crate::cli::client::wait;
 use crate::receipt::Receipt;
 use crate::verify::{Memo, consistency};
 

@@ -10,8 +10,9 @@ use super::lock;
 use super::random::Random;
 use super::run::{Ask, Run};
 use super::statements::{Generator, Item};
+use crate::cli::Stop;
 use crate::cli::client::Reply;
-use crate::cli::{Stop, wait};
+use crate::cli::client::wait;
 use crate::verify::Memo;
 
 pub(super) const COSE: &str = "application/cose";

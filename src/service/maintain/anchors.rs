@@ -8,14 +8,14 @@ use crate::envelope::SignedStatement;
 use crate::log::LeafIndex;
 use crate::service::ControlError;
 use crate::service::open::identity_of;
-use crate::store::{self, DataDir, Store};
+use crate::store::{self, Backend, Store};
 use crate::trust::x509::Scope;
 
 /// The names under which statements were admitted, by the name of the anchor
 /// that vouched for them. Nobody else may have the log open.
 pub fn anchors_used(path: &Path) -> Result<BTreeMap<String, Scope>, ControlError> {
     let identity = identity_of(path)?;
-    let (store, head) = Store::open_as_found(DataDir::open(path)?)?;
+    let (store, head) = Store::open_unchecked(Backend::open(path)?)?;
     let mut ledger = Ledger::new(&identity, store.keys()?).ok_or(store::Error::KeysUnreadable)?;
     let mut used: BTreeMap<String, Scope> = BTreeMap::new();
     for index in (0..head.size().get()).map(LeafIndex::new) {

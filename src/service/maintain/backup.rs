@@ -16,7 +16,7 @@ use crate::receipt::Head;
 use crate::service::error::chain;
 use crate::service::open::{checkpoint_verifier, identity_of};
 use crate::service::{ControlError, Service};
-use crate::store::{self, Copy, DataDir, Manifest, Store};
+use crate::store::{self, Backend, Copy, DataDir, Manifest, Store};
 
 /// A row is a statement and its certificates; a manifest holds four files.
 const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -31,7 +31,7 @@ pub fn backup(
     if let Ok(stream) = UnixStream::connect(DataDir::backup_path(data)) {
         return receive(stream, Copy::open_or_create(to)?, progress);
     }
-    let (store, _) = Store::open_as_found(DataDir::open(data)?)?;
+    let (store, _) = Store::open_unchecked(Backend::open(data)?)?;
     let key = checkpoint_verifier(store.dir(), &identity_of(data)?)?;
     let manifest = Manifest::of(&store, key.to_string())?;
     let copy = Copy::open_or_create(to)?;
@@ -47,7 +47,7 @@ pub(in crate::service) fn transfer(
 ) -> Result<Head, ControlError> {
     let size = manifest.head().size.get();
     for index in copy.size().get()..size {
-        copy.take(&store.row(LeafIndex::new(index))?)?;
+        copy.push(&store.row(LeafIndex::new(index))?)?;
         progress(index + 1, size);
     }
     copy.finish(manifest)?;
@@ -68,7 +68,7 @@ fn receive(
     let manifest = Manifest::decode(&bytes).ok_or_else(unreadable)?;
     let size = manifest.head().size.get();
     for index in from..size {
-        copy.take(&read_frame(&mut stream).map_err(cut)?)?;
+        copy.push(&read_frame(&mut stream).map_err(cut)?)?;
         progress(index + 1, size);
     }
     copy.finish(&manifest)?;

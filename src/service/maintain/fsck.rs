@@ -21,7 +21,7 @@ use crate::service::ControlError;
 use crate::service::Identity;
 use crate::service::error::chain;
 use crate::service::open::{checkpoint_verifier, guard_of, identity_of, published_head};
-use crate::store::{self, DataDir, HeadRecord, IndexAudit, Store, Stored};
+use crate::store::{self, Backend, Guard, HeadRecord, IndexAudit, Space, Store, Stored};
 use crate::story::{Cast, Speaker};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
@@ -57,17 +57,21 @@ pub fn fsck(
     guard: Option<&Path>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Checked, ControlError> {
-    store::contain(|| walk(path, guard, progress))
+    store::catch_panic(|| {
+        let backend = Backend::open(path)?;
+        let guard = guard_of(&backend.dir, guard);
+        fsck_on(backend, &guard, progress)
+    })
 }
 
-fn walk(
-    path: &Path,
-    guard: Option<&Path>,
+/// The same on any backend.
+pub fn fsck_on(
+    backend: Backend,
+    guard: &Guard,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Checked, ControlError> {
-    let dir = DataDir::open(path)?;
-    let identity = identity_of(path)?;
-    let (store, head) = Store::open_as_found(dir)?;
+    let identity = identity_of(backend.dir.path())?;
+    let (store, head) = Store::open_unchecked(backend)?;
     let mut walk = Walk::new(&store, &head, &identity)?;
     walk.remember_known_heads(guard, &identity);
     let size = head.size().get();
@@ -126,19 +130,21 @@ impl<'a> Walk<'a> {
     }
 
     /// The guard and the published checkpoint must be prefixes of the tree.
-    fn remember_known_heads(&mut self, guard: Option<&Path>, identity: &Identity) {
-        match guard_of(self.store, guard).read() {
+    fn remember_known_heads(&mut self, guard: &Guard, identity: &Identity) {
+        match guard.read() {
             Ok(head) => {
                 self.known.extend(head.map(|head| Known { what: "guard", head, found: None }));
             }
             Err(e) => self.found(None, "guard-unreadable", chain(&e)),
         }
-        let path = self.store.dir().checkpoint_path();
-        if !path.exists() {
-            return;
-        }
-        match published(self.store.dir(), identity) {
-            Ok(head) => self.known.push(Known { what: "published checkpoint", head, found: None }),
+        let published = || -> Result<Option<Head>, ControlError> {
+            let Some(note) = self.store.checkpoint()? else { return Ok(None) };
+            let key = checkpoint_verifier(self.store.dir(), identity)?;
+            published_head(&note, &key).map(Some)
+        };
+        let what = "published checkpoint";
+        match published() {
+            Ok(head) => self.known.extend(head.map(|head| Known { what, head, found: None })),
             Err(e) => self.found(None, "checkpoint-unusable", chain(&e)),
         }
     }
@@ -179,7 +185,7 @@ impl<'a> Walk<'a> {
             self.found(Some(index), "time-runs-back", format!("{now} after {before}"));
         }
         self.time = self.time.max(stored.time);
-        match self.index.hear(self.store, index, stored) {
+        match self.index.check(self.store, index, stored) {
             Ok(lacks) => {
                 lacks.into_iter().for_each(|what| self.found(Some(index), "index-differs", what));
             }
@@ -291,23 +297,16 @@ impl<'a> Walk<'a> {
         let size = self.head.size();
         let full = tiles_of(size).filter(TileId::is_full).count();
         let full = u64::try_from(full).unwrap_or(u64::MAX);
-        let counts = self.store.counts()?;
-        let rows = [
-            ("statements", counts.statements, size.get()),
-            ("ids", counts.ids, size.get()),
-            ("tiles", counts.tiles, full),
-        ];
-        for (what, found, expected) in rows.into_iter().filter(|(_, found, must)| found != must) {
-            let detail = format!("{found} {what} are stored, the head covers {expected}");
-            self.found(None, "count-differs", detail);
+        let covered =
+            [(Space::Statements, size.get()), (Space::Ids, size.get()), (Space::Tiles, full)];
+        for (space, expected) in covered {
+            let found = self.store.count(space)?;
+            if found != expected {
+                let what = space.name();
+                let detail = format!("{found} {what} are stored, the head covers {expected}");
+                self.found(None, "count-differs", detail);
+            }
         }
         Ok(())
     }
-}
-
-fn published(dir: &DataDir, identity: &Identity) -> Result<Head, ControlError> {
-    let path = dir.checkpoint_path();
-    let note =
-        std::fs::read_to_string(&path).map_err(|source| store::Error::Io { path, source })?;
-    published_head(&note, &checkpoint_verifier(dir, identity)?)
 }

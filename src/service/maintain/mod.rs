@@ -3,7 +3,6 @@
 
 pub(super) mod anchors;
 pub(super) mod backup;
-pub(super) mod facts;
 pub(super) mod fsck;
 pub(super) mod ledger;
 pub(super) mod publish;

@@ -9,9 +9,8 @@ use crate::log::TreeSize;
 use crate::metrics::Metrics;
 use crate::receipt::{Head, SignedHead};
 use crate::service::error::chain;
-use crate::service::open::guard_of;
 use crate::service::{Fault, Identity, Service};
-use crate::store::{self, DataDir, write_public};
+use crate::store::{self, DataDir};
 
 impl Service {
     /// What the log calls itself.
@@ -49,8 +48,11 @@ impl Service {
 
     /// The last published checkpoint.
     pub fn checkpoint(&self) -> Result<String, Fault> {
-        let path = self.store.dir().checkpoint_path();
-        std::fs::read_to_string(&path).map_err(|source| store::Error::Io { path, source }.into())
+        let missing = || store::Error::Io {
+            path: std::path::PathBuf::from("checkpoint"),
+            source: std::io::ErrorKind::NotFound.into(),
+        };
+        Ok(self.store.checkpoint()?.ok_or_else(missing)?)
     }
 
     /// The size of the last published checkpoint, if it verifies.
@@ -77,9 +79,9 @@ impl Service {
     pub fn publish(&self) -> Result<Head, Fault> {
         let _alone = self.publishing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let head = self.head();
-        guard_of(&self.store, self.options.guard.as_deref()).write(&head)?;
+        self.guard.write(&head)?;
         let note = self.sign_checkpoint(&head)?;
-        write_public(&self.store.dir().checkpoint_path(), note.as_bytes())?;
+        self.store.publish_checkpoint(&note)?;
         self.metrics.published(head.time.seconds());
         Ok(head)
     }

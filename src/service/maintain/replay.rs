@@ -19,7 +19,7 @@ use crate::policy::Policy;
 use crate::service::error::chain;
 use crate::service::open::identity_of;
 use crate::service::{ControlError, Identity};
-use crate::store::{self, DataDir, Store, Stored};
+use crate::store::{self, Backend, Store, Stored};
 
 /// Entries that are in memory at once: enough to keep every core busy, and at
 /// 64 KiB each no more than 32 MiB.
@@ -187,7 +187,7 @@ pub fn replay(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Replayed, ControlError> {
     let identity = identity_of(path)?;
-    let (store, head) = Store::open_as_found(DataDir::open(path)?)?;
+    let (store, head) = Store::open_unchecked(Backend::open(path)?)?;
     let size = head.size().get();
     let replay = Replay::new(&identity, store.keys()?, size, options);
     let mut replay = replay.ok_or(store::Error::KeysUnreadable)?;

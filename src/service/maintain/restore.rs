@@ -16,7 +16,9 @@ use crate::service::open::{
     check_published, checkpoint_verifier, guard_of, identity_of, published_head,
 };
 use crate::service::{ControlError, Writer, now};
-use crate::store::{self, Copy, DataDir, Guard, Manifest, Store, write_private};
+use crate::store::{
+    self, Backend, Copy, DataDir, Guard, Manifest, Store, read_private, write_private,
+};
 use crate::wire::digest::Digest;
 
 /// A checkpoint of the log that somebody else has.
@@ -105,7 +107,7 @@ pub fn restore(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Restored, ControlError> {
     let identity = identity_of(from)?;
-    let (store, head, edge) = Store::open(DataDir::open(from)?)?;
+    let (store, head, edge) = Store::open(Backend::open(from)?)?;
     let key = checkpoint_verifier(store.dir(), &identity)?;
     let guard = options.proof.guard.as_deref();
     let guard = guard.map_or_else(|| DataDir::guard_beside(data), Guard::at);
@@ -153,7 +155,7 @@ pub fn restore(
 /// done to a log that may write already.
 pub fn resume(data: &Path, proof: &Proof) -> Result<Option<Resumed>, ControlError> {
     let mut writer = Writer::open(data, None, true)?;
-    let guard = guard_of(&writer.store, proof.guard.as_deref());
+    let guard = guard_of(writer.store.dir(), proof.guard.as_deref());
     let _alone = guard.lock()?;
     let key = checkpoint_verifier(writer.store.dir(), &writer.identity)?;
     let known = known_heads(&guard, proof, &key)?;
@@ -246,7 +248,7 @@ fn copy_keys(store: &Store, data: &Path, keys: &Path) -> Result<(), ControlError
     let active = store.keys()?.first().map(|key| format!("service-{}.pem", key.id()));
     let active = active.ok_or(store::Error::KeysUnreadable)?;
     for name in [active.as_str(), "checkpoint.pem"] {
-        let pem = DataDir::read_private(&keys.join(name))?;
+        let pem = read_private(&keys.join(name))?;
         write_private(&data.join("keys").join(name), pem.as_bytes())?;
     }
     Ok(())

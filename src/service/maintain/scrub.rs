@@ -37,7 +37,8 @@ pub struct Step {
 impl Service {
     /// Checks one tile of leaves; the words say what is wrong, and where.
     pub fn scrub_step(&self, tile: u64) -> Result<Step, String> {
-        store::contain(|| Ok(self.look_at(tile))).unwrap_or_else(|e: store::Error| Err(chain(&e)))
+        store::catch_panic(|| Ok(self.look_at(tile)))
+            .unwrap_or_else(|e: store::Error| Err(chain(&e)))
     }
 
     fn look_at(&self, tile: u64) -> Result<Step, String> {
@@ -83,7 +84,7 @@ impl Service {
             let same = edge.partial(tile.level) == hashes;
             return if same { Ok(0) } else { Err(differs(tile)) };
         }
-        let stored = self.store.full_tile_again(tile).map_err(|e| chain(&e))?;
+        let stored = self.store.full_tile_uncached(tile).map_err(|e| chain(&e))?;
         let found = parse_hash_tile(&stored, TILE_WIDTH).map_err(|_| differs(tile))?;
         if found != hashes {
             return Err(differs(tile));
@@ -93,7 +94,7 @@ impl Service {
         let above = TileId::full(tile.level + 1, tile.index / width);
         let place = usize::try_from(tile.index % width).unwrap_or(usize::MAX);
         let whole = if above.within(edge.size()) {
-            let stored = self.store.full_tile_again(above).map_err(|e| chain(&e))?;
+            let stored = self.store.full_tile_uncached(above).map_err(|e| chain(&e))?;
             read += size_of(&stored);
             parse_hash_tile(&stored, TILE_WIDTH).map_err(|_| differs(above))?
         } else {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::reader::ReadError;
 use crate::log::{LeafIndex, TreeSize};
-use crate::profile::cra::carp::Part;
+use crate::profile::exchange::Part;
 use crate::profile::{self, Control, Span, Summary};
 use crate::service::{Entry, Fault, Reader};
 use crate::store::{Error, Field, Query, Term};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::envelope::{SignedStatement, StatementId};
 use crate::key::PublicKey;
 use crate::log::{LeafIndex, TreeSize};
-use crate::service::{EntryStatus, Fault, Service, Snapshot};
+use crate::service::{EntryStatus, Fault, Service, Snapshot, history};
 use crate::store::{Error, Field, Page, Query, Stored, Term};
 use crate::wire::budget::{Budget, Spent};
 
@@ -177,7 +177,8 @@ impl Reader<'_> {
         issuer: &str,
     ) -> Result<bool, ReadError> {
         let (by, size) = ((operator, issuer), self.size());
-        Ok(self.service.store.is_superseded(record_id, by, size, &mut self.budget)??)
+        let store = &self.service.store;
+        Ok(history::is_superseded(store, record_id, by, size, &mut self.budget)??)
     }
 
     /// The index of the statement with this id, if it is logged.

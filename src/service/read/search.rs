@@ -10,7 +10,7 @@ use crate::log::LeafIndex;
 use crate::profile::{self, Control};
 use crate::service::maintain::ledger;
 use crate::service::{ControlError, Fault, Reader};
-use crate::store::{DataDir, Page, Query, Store};
+use crate::store::{Backend, Page, Query, Store};
 use crate::story;
 use crate::trust::TrustAnchors;
 use crate::wire::budget::Spent;
@@ -19,7 +19,7 @@ use crate::wire::cbor;
 /// Rebuilds the index of a log that no other process has open. `progress` is
 /// called with the number of statements done and the number there are.
 pub fn reindex(path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, ControlError> {
-    let (store, head) = Store::open_as_found(DataDir::open(path)?)?;
+    let (store, head) = Store::open_unchecked(Backend::open(path)?)?;
     let size = head.size();
     store.reindex(size, &mut |done| progress(done, size.get()))?;
     Ok(size.get())

@@ -20,7 +20,7 @@ use crate::metrics::Metrics;
 use crate::policy::{Admitted, Facts};
 use crate::profile::Summary;
 use crate::service::error::chain;
-use crate::service::{Entry, Fault, Shared, Snapshot, now};
+use crate::service::{Entry, Fault, Shared, Snapshot, history, now};
 use crate::store::{self, Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
 
@@ -300,7 +300,8 @@ impl CommitLoop {
         }
         let store = &self.writer.store;
         Ok(may_differ
-            && store.facts(issuer, summary, &statement.id(), statement.rules())? != *facts)
+            && history::look_up_facts(store, issuer, summary, &statement.id(), statement.rules())?
+                != *facts)
     }
 }
 

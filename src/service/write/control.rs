@@ -12,9 +12,9 @@ use crate::key::{self, SigningKey};
 use crate::log::LeafIndex;
 use crate::policy::{self, Policy};
 use crate::profile::{Control, Resumption, Succession};
-use crate::service::open::guard_of;
+use crate::service::open::{guard_of, read_rule_files};
 use crate::service::{Identity, Rules, Service, Writer, now};
-use crate::store::{self, DataDir, write_private};
+use crate::store::{self, write_private};
 use crate::trust::{self, TrustAnchors};
 use crate::wire::time::UnixSeconds;
 
@@ -118,7 +118,7 @@ fn own_statement(
 /// is on disk before the log names it, so a crash leaves either key in force
 /// and usable.
 pub fn rotate(writer: &mut Writer, guard: Option<&Path>) -> Result<key::KeyId, Error> {
-    let guard = guard_of(&writer.store, guard);
+    let guard = guard_of(writer.store.dir(), guard);
     let successor = SigningKey::generate(writer.key().algorithm())?;
     let id = successor.public().id();
     let path = writer.store.dir().service_key_path(id);
@@ -132,7 +132,7 @@ impl Service {
     /// Reads policy and trust files again, and logs what changed. A file
     /// that cannot be used changes nothing.
     pub async fn reload(self: &Arc<Self>) -> Result<Vec<&'static str>, Error> {
-        let files = read_files(self.store.dir());
+        let files = read_rule_files(&self.store);
         let outcome = match files {
             Ok((policy, trust, text)) => self.put_in_force(policy, trust, text).await,
             Err(error) => Err(error),
@@ -165,19 +165,6 @@ impl Service {
         self.metrics.policy_in_force(&self.rules().policy.digest().to_string());
         Ok(changed)
     }
-}
-
-/// The policy and the trust a data directory asks for.
-pub(in crate::service) fn read_files(
-    dir: &DataDir,
-) -> Result<(Policy, TrustAnchors, String), Error> {
-    let read = |path: std::path::PathBuf| {
-        std::fs::read_to_string(&path).map_err(|source| store::Error::Io { path, source })
-    };
-    let policy = Policy::parse(&read(dir.policy_path())?)?;
-    let text = read(dir.trust_path())?;
-    let trust = TrustAnchors::parse(&text)?;
-    Ok((policy, trust, text))
 }
 
 /// Why the log could not govern itself.

@@ -15,7 +15,7 @@ use crate::log::{LeafIndex, TreeSize};
 use crate::policy::Decision;
 use crate::profile::{self, Read, Record};
 use crate::receipt::Receipt;
-use crate::service::{Fault, Rejected, Rules, Service, Snapshot, now};
+use crate::service::{Fault, Rejected, Rules, Service, Snapshot, history, now};
 use crate::store::{Term, Terms, fact_terms};
 use crate::wire::digest::Digest;
 
@@ -223,7 +223,8 @@ impl Service {
     ) -> Result<Progress, Rejected> {
         let Candidate { rules, authentic, read, .. } = &candidate;
         let (id, issuer) = (authentic.id(), &authentic.issuer().name);
-        let facts = self.store.facts(issuer, &read.summary, &id, authentic.rules());
+        let rules_version = authentic.rules();
+        let facts = history::look_up_facts(&self.store, issuer, &read.summary, &id, rules_version);
         let facts = facts.map_err(Fault::from)?;
         let mut slot = slot;
         if let Some(limits) = rules.policy.may_wait(authentic, read, &facts) {

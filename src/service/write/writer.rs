@@ -13,7 +13,7 @@ use crate::log::{Edge, LeafIndex, Plan, leaf_hash};
 use crate::profile::{self, Control};
 use crate::receipt::{Receipt, SignedHead};
 use crate::service::{Entry, Identity, Rules, Shared, Snapshot};
-use crate::store::{Commit, Guard, HeadRecord, Lock, NewEntry, Store, Terms};
+use crate::store::{Commit, Guard, HeadRecord, Lease, Lock, NewEntry, Store, Terms};
 use crate::verify::{self, Memo};
 use crate::wire::digest::Digest;
 use crate::wire::time::UnixSeconds;
@@ -24,6 +24,7 @@ use crate::{key, log, store};
 pub struct Writer {
     pub(in crate::service) identity: Identity,
     pub(in crate::service) store: Arc<Store>,
+    pub(in crate::service) lease: Lease,
     pub(in crate::service) shared: Arc<Shared>,
     pub(in crate::service) head: HeadRecord,
     pub(in crate::service) edge: Arc<Edge>,
@@ -145,13 +146,15 @@ impl Writer {
             .collect();
         let keys = self.keys_after(change.as_ref());
         let controls: Vec<_> = change.iter().map(|c| (c.control, first)).collect();
-        self.store.commit(&Commit {
+        let commit = Commit {
+            before: &self.head,
             entries: &entries,
             tiles: &tiles,
             head: &head,
             controls: &controls,
             keys: keys.as_deref(),
-        })?;
+        };
+        self.store.commit(&self.lease, &commit)?;
         let before = self.size();
         self.recent.record(before, fresh.iter().map(|new| (new.statement.id(), new.terms)));
         self.head = head;

@@ -1,17 +1,19 @@
 use super::*;
 use crate::envelope::Header;
 use crate::profile::{Read, Record};
-use crate::store::DataDir;
+use crate::store::fixture::TestLog;
 use crate::wire::budget::Allowance;
 
 /// Two words that are never together but once, and take turns everywhere
 /// else: the candidate moves down by one with every look at a word.
 #[test]
-fn a_search_that_costs_too_much_is_cut_and_goes_on() {
+fn search_over_budget_is_cut_and_continues() {
+    TestLog::on_each_engine().iter().for_each(check_search_over_budget);
+}
+
+fn check_search_over_budget(log: &TestLog) {
     const SIZE: u64 = 4_000;
-    let outside = tempfile::tempdir().unwrap();
-    let dir = DataDir::create(&outside.path().join("data")).unwrap();
-    let store = Store::create(dir).unwrap();
+    let store = Store::create(log.create()).unwrap();
     let terms = |operator: Option<&str>, action_id: Option<&str>| {
         let (operator, action_id) = (operator.map(str::to_owned), action_id.map(str::to_owned));
         let summary = Summary { operator, action_id, ..Summary::default() };
@@ -23,8 +25,8 @@ fn a_search_that_costs_too_much_is_cut_and_goes_on() {
     let others = (1..SIZE).map(|n| &turns[usize::from(n % 2 == 1)]);
     let group =
         Group::new(0, [&both].into_iter().chain(others), |_| Ok::<_, Error>(false)).unwrap();
-    let times = [(LeafIndex::new(0), UnixSeconds::new(1))].into_iter();
-    store.engine.fill_index(group, times).unwrap();
+    let time = (Term::time(UnixSeconds::new(1)).at(0), Vec::new());
+    store.add_to_index(group.into_rows().chain([time]).collect()).unwrap();
 
     let cost = || Budget::new(Allowance { nodes: 0, edges: 20_000, bytes: 0 });
     let words = vec!["even".to_owned(), "odd".to_owned()];
@@ -54,7 +56,7 @@ fn a_search_that_costs_too_much_is_cut_and_goes_on() {
 /// Values with a zero byte inside do not stand between the rows of a shorter
 /// one: a search for that one costs no more, however many there are.
 #[test]
-fn a_value_with_a_zero_byte_lies_apart() {
+fn value_with_a_zero_byte_is_not_between_rows_of_another() {
     let plain = Term::new(Field::Issuer, "x");
     let range = plain.at(0)..=plain.at(u64::MAX);
     for value in ["x\0", "x\0\0\0\0\0\0\0\x01", "x\0\0\0\0\0\0\0\x01and more"] {

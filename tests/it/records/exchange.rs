@@ -4,7 +4,8 @@
 
 use std::process::Command;
 
-use capstan::profile::cra::carp::{self, Conflict};
+use capstan::profile::cra::carp;
+use capstan::profile::exchange::{Conflict, Conflicts};
 use capstan::service::{self, ReplayOptions};
 use serde_json::Value;
 
@@ -93,7 +94,7 @@ fn conflicts_are_the_same_however_they_are_found() {
     ];
     let data = world.rest();
     let (walked, asked) = compare(&data, &new);
-    let names = |conflicts: carp::Conflicts| conflicts.iter().map(Conflict::name).collect();
+    let names = |conflicts: Conflicts| conflicts.iter().map(Conflict::name).collect();
     let found: Vec<Vec<&str>> = walked.iter().skip(3).map(|f| names(f.conflicts)).collect();
     for ((_, _, expected), (n, found)) in LOGGED.iter().zip(found.iter().enumerate()) {
         assert_eq!(found, expected, "document {n}");

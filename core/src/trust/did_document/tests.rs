@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::key::{Algorithm, SigningKey};
+use crate::key::{Curve, Material};
+use crate::wire::text;
 
 const DID: &str = "did:web:example.org";
 
@@ -96,7 +98,7 @@ fn p384_points_are_written_out_in_full() {
     let key = public(Algorithm::Es384);
     let Material::Ec { x, y, .. } = key.material() else { panic!() };
     let point = [&[0x81, 0x24, 2 | (y[47] & 1)], x.as_slice()].concat();
-    assert_eq!(multibase::key(&format!("z{}", to_base58(&point))), Ok(Some(key)));
+    assert_eq!(multikey(&format!("z{}", to_base58(&point))), Ok(Some(key)));
 }
 
 fn to_base58(bytes: &[u8]) -> String {

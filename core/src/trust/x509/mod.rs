@@ -29,6 +29,7 @@ use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use crate::key::{self, PublicKey};
 use crate::trust::did_x509;
 use crate::wire::digest::Digest;
+use crate::wire::label::hash as hash_alg;
 use crate::wire::limits::CHAIN_CERTIFICATES_MAX;
 use crate::wire::time::UnixSeconds;
 
@@ -236,16 +237,17 @@ pub fn leaf_key_of(der: &[u8]) -> Result<PublicKey, Error> {
 /// not taken.
 pub fn x5t_matches(leaf_der: &[u8], alg: i64, hash: &[u8]) -> Result<bool, Error> {
     match alg {
-        -16 => Ok(Sha256::digest(leaf_der).as_slice() == hash),
-        -43 => Ok(Sha384::digest(leaf_der).as_slice() == hash),
-        -44 => Ok(Sha512::digest(leaf_der).as_slice() == hash),
+        hash_alg::SHA_256 => Ok(Sha256::digest(leaf_der).as_slice() == hash),
+        hash_alg::SHA_384 => Ok(Sha384::digest(leaf_der).as_slice() == hash),
+        hash_alg::SHA_512 => Ok(Sha512::digest(leaf_der).as_slice() == hash),
         _ => Err(Error::UnknownHashAlgorithm { alg }),
     }
 }
 
 /// Why a chain, an anchor or a name on it was refused.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "x509-")]
 pub enum Error {
     /// The purpose an anchor demands is not a dotted OID.
     #[error("anchor {anchor}: {oid:?} is not a dotted object identifier")]
@@ -271,6 +273,7 @@ pub enum Error {
     CaAsLeaf,
     /// The issuer is a did:x509 that the chain does not bear out.
     #[error(transparent)]
+    #[strum(transparent)]
     DidX509(#[from] did_x509::Error),
     /// The path does not allow the purpose the anchor demands.
     #[error("anchor {anchor} demands the extended key usage {required} on the leaf")]
@@ -313,6 +316,7 @@ pub enum Error {
         "the trust file does not say whom anchor {anchor} may speak for: \
          `capstan trust upgrade FILE` adds it"
     )]
+    #[strum(serialize = "anchor-unscoped")]
     Unscoped { anchor: String },
     /// No path to an anchor.
     #[error("the chain does not lead to a trust anchor")]
@@ -320,31 +324,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::AnchorEku { .. } => "x509-anchor-eku",
-            Self::AnchorNotCa { .. } => "x509-anchor-not-ca",
-            Self::AnchorScope { .. } => "x509-anchor-scope",
-            Self::AnchorUnreadable { .. } => "x509-anchor-unreadable",
-            Self::BadCertificate { .. } => "x509-bad-certificate",
-            Self::CaAsLeaf => "x509-ca-as-leaf",
-            Self::DidX509(error) => error.code(),
-            Self::EkuMissing { .. } => "x509-eku-missing",
-            Self::EmptyChain => "x509-empty-chain",
-            Self::Expired { .. } => "x509-expired",
-            Self::IdentityMismatch { .. } => "x509-identity-mismatch",
-            Self::KeyUsage { .. } => "x509-key-usage",
-            Self::LeafKeyUnsupported(_) => "x509-leaf-key-unsupported",
-            Self::NotYetValid { .. } => "x509-not-yet-valid",
-            Self::OutOfScope { .. } => "x509-out-of-scope",
-            Self::Path(_) => "x509-path",
-            Self::PathLength => "x509-path-length",
-            Self::TooManyCertificates { .. } => "x509-too-many-certificates",
-            Self::UnknownHashAlgorithm { .. } => "x509-unknown-hash-algorithm",
-            Self::Unscoped { .. } => "x509-anchor-unscoped",
-            Self::Untrusted => "x509-untrusted",
-        }
+        self.into()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::profile;
 use crate::trust::TrustAnchors;
 use crate::verify::report::{Check, Outcome};
 use crate::wire::cbor::Value;
+use crate::wire::label;
 use crate::wire::time::UnixSeconds;
 
 /// What the decision was made from.
@@ -97,11 +98,14 @@ impl Admission<'_> {
         let trust = TrustAnchors::parse_any(&text(self.trust))
             .map_err(|e| no(e.code(), format!("the trust entry: {e}")))?;
         let collateral = Value::read(&self.bundle.collateral).unwrap_or(Value::Null);
-        if collateral.get(1).is_some() {
+        if collateral.get(label::collateral::CERTIFICATES).is_some() {
             let detail = "its certificates travelled outside the statement".to_owned();
             return Err(Check::cannot_tell("admitted", "certificates-outside", detail));
         }
-        let key = collateral.get(2).and_then(Value::bytes).map(PublicKey::from_cose_key);
+        let key = collateral
+            .get(label::collateral::KEY)
+            .and_then(Value::bytes)
+            .map(PublicKey::from_cose_key);
         let keys = key.into_iter().filter_map(Result::ok).collect();
         Ok(Rules { version, policy, trust, resolved: Resolved { keys } })
     }

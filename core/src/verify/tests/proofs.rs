@@ -112,6 +112,34 @@ fn the_memo_never_vouches_for_keys_not_given() {
     assert_eq!(code(inclusion(&receipt, b"other", &[key], &mut memo)), "head-signature");
 }
 
+/// Receipts of one head, with every byte changed in turn: the memo of another
+/// receipt makes no difference.
+#[test]
+fn the_memo_changes_no_verdict() {
+    let statements: Vec<Vec<u8>> = (0..7_u8).map(|n| vec![n; 40]).collect();
+    let all: Vec<&[u8]> = statements.iter().map(Vec::as_slice).collect();
+    let log = SmallLog::of(ed25519(), &all);
+    let keys = [log.key.public().clone()];
+    let mut memo = Memo::default();
+    inclusion(&Receipt::parse(log.receipt(6)).unwrap(), all[6], &keys, &mut memo).unwrap();
+    for (index, statement) in (0..).zip(&all) {
+        let good = log.receipt(index);
+        for at in 0..good.len() {
+            for bit in [0, 1, 7] {
+                let mut bytes = good.clone();
+                bytes[at] ^= 1 << bit;
+                let Ok(receipt) = Receipt::parse(bytes) else { continue };
+                let with = inclusion(&receipt, statement, &keys, &mut memo.clone());
+                let without = inclusion(&receipt, statement, &keys, &mut Memo::default());
+                assert_eq!(with, without, "leaf {index}, byte {at}, bit {bit}");
+            }
+        }
+        let good = Receipt::parse(good).unwrap();
+        assert!(inclusion(&good, statement, &keys, &mut memo.clone()).is_ok());
+        assert!(inclusion(&good, b"other", &keys, &mut memo.clone()).is_err());
+    }
+}
+
 #[test]
 fn consistency_proofs_by_their_codes() {
     let scene = Scene::new();

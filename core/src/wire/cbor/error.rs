@@ -1,8 +1,13 @@
 //! Everything that can be wrong with CBOR, by the byte.
 
+use strum::VariantNames as _;
+
 /// Why bytes are not the CBOR we take; every variant names its byte.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(
+    Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, strum::VariantNames, thiserror::Error,
+)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "cbor-")]
 pub enum Error {
     /// A map has the same key twice.
     #[error("byte {at}: the map has the key {key} twice")]
@@ -16,15 +21,15 @@ pub enum Error {
     /// Not CBOR at all.
     #[error("byte {at}: not well-formed CBOR")]
     NotWellFormed { at: usize },
-    /// Bytes remain after the item.
-    #[error("byte {at}: {count} bytes follow the end of the item")]
-    TrailingBytes { at: usize, count: usize },
     /// Nested beyond the limit.
     #[error("byte {at}: nested deeper than {limit}")]
     TooDeep { at: usize, limit: usize },
     /// More items than the limit.
     #[error("byte {at}: more than {limit} items")]
     TooManyItems { at: usize, limit: usize },
+    /// Bytes remain after the item.
+    #[error("byte {at}: {count} bytes follow the end of the item")]
+    TrailingBytes { at: usize, count: usize },
     /// The bytes stop inside an item.
     #[error("byte {at}: the bytes end inside an item")]
     UnexpectedEnd { at: usize },
@@ -33,32 +38,12 @@ pub enum Error {
     UnexpectedType { at: usize, expected: &'static str },
 }
 
-/// Every word that `Error::code` can give.
-pub const CODES: &[&str] = &[
-    "cbor-duplicate-key",
-    "cbor-indefinite-length",
-    "cbor-long-head",
-    "cbor-not-well-formed",
-    "cbor-too-deep",
-    "cbor-too-many-items",
-    "cbor-trailing-bytes",
-    "cbor-unexpected-end",
-    "cbor-unexpected-type",
-];
+/// Every code of `Error`.
+pub const CODES: &[&str] = Error::VARIANTS;
 
 impl Error {
-    /// The stable word for this error.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::DuplicateKey { .. } => "cbor-duplicate-key",
-            Self::IndefiniteLength { .. } => "cbor-indefinite-length",
-            Self::LongHead { .. } => "cbor-long-head",
-            Self::NotWellFormed { .. } => "cbor-not-well-formed",
-            Self::TrailingBytes { .. } => "cbor-trailing-bytes",
-            Self::TooDeep { .. } => "cbor-too-deep",
-            Self::TooManyItems { .. } => "cbor-too-many-items",
-            Self::UnexpectedEnd { .. } => "cbor-unexpected-end",
-            Self::UnexpectedType { .. } => "cbor-unexpected-type",
-        }
+        self.into()
     }
 }

@@ -1,11 +1,13 @@
 //! Why a value has no canonical form.
 
 /// Why a value has no canonical form.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "jcs-")]
 pub enum Error {
     /// No double is this number.
     #[error("{token} at {pointer:?} is not held exactly by a double")]
+    #[strum(serialize = "inexact-number")]
     Inexact {
         /// The number as written.
         token: String,
@@ -31,13 +33,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// A stable word.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Inexact { .. } => "jcs-inexact-number",
-            Self::NotInteger { .. } => "jcs-not-integer",
-            Self::UnsafeInteger { .. } => "jcs-unsafe-integer",
-        }
+        self.into()
     }
 
     /// Where the number stands.

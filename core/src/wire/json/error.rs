@@ -1,5 +1,7 @@
 //! Why bytes are not the JSON we take.
 
+use strum::VariantNames as _;
+
 /// What is wrong, and where.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{fault} at byte {offset}, JSON pointer {pointer:?}")]
@@ -20,8 +22,11 @@ impl Error {
 }
 
 /// Why a text is refused.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(
+    Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, strum::VariantNames, thiserror::Error,
+)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "json-")]
 pub enum Fault {
     /// A backslash is followed by nothing RFC 8259 knows.
     #[error("unknown escape")]
@@ -75,38 +80,12 @@ pub enum Fault {
     },
 }
 
-/// Every word that `Fault::code` can give.
-pub const CODES: &[&str] = &[
-    "json-bad-escape",
-    "json-bad-number",
-    "json-bad-utf8",
-    "json-byte-order-mark",
-    "json-control-character",
-    "json-duplicate-key",
-    "json-lone-surrogate",
-    "json-too-deep",
-    "json-too-large",
-    "json-trailing-bytes",
-    "json-truncated",
-    "json-unexpected",
-];
+/// Every code of `Fault`.
+pub const CODES: &[&str] = Fault::VARIANTS;
 
 impl Fault {
-    /// A stable word.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::BadEscape => "json-bad-escape",
-            Self::BadNumber => "json-bad-number",
-            Self::BadUtf8 => "json-bad-utf8",
-            Self::ByteOrderMark => "json-byte-order-mark",
-            Self::ControlCharacter => "json-control-character",
-            Self::DuplicateKey { .. } => "json-duplicate-key",
-            Self::LoneSurrogate => "json-lone-surrogate",
-            Self::TooDeep { .. } => "json-too-deep",
-            Self::TooLarge { .. } => "json-too-large",
-            Self::TrailingBytes => "json-trailing-bytes",
-            Self::Truncated => "json-truncated",
-            Self::Unexpected { .. } => "json-unexpected",
-        }
+        self.into()
     }
 }

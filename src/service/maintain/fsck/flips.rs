@@ -1,13 +1,12 @@
-//! One flipped bit, anywhere in what is stored: it is found, and named.
+//! One flipped bit in any row: it is found, and the finding names the part.
 //!
 //! `LONG_TESTS=1` flips many more.
 
-use std::path::Path;
-
-use super::tests::{Rows, log};
+use super::tests::fill;
 use super::*;
+use crate::store::fixture::TestLog;
 
-/// A small generator, so that a failure can be had again from its seed.
+/// A small generator, so that a failure can be repeated from its seed.
 struct Dice(u64);
 
 impl Dice {
@@ -21,9 +20,9 @@ fn long() -> bool {
     std::env::var_os("LONG_TESTS").is_some()
 }
 
-/// What `fsck` says, as words: findings, or the reason it cannot begin.
-fn said(data: &Path) -> Vec<String> {
-    match fsck(data, None, &mut |_, _| ()) {
+/// The findings of `fsck`, or the reason it cannot begin.
+fn findings(log: &TestLog) -> Vec<String> {
+    match fsck_on(log.open().unwrap(), &log.guard(), &mut |_, _| ()) {
         Ok(checked) => {
             checked.findings.into_iter().map(|f| format!("{} {}", f.code, f.detail)).collect()
         }
@@ -32,51 +31,51 @@ fn said(data: &Path) -> Vec<String> {
     }
 }
 
-/// Words one of which tells the part that was hit.
-fn names_the_part(keyspace: &str) -> &'static [&'static str] {
-    match keyspace {
-        "statements" => &["statement", "#", "id-", "signature", "leaf", "index-differs"],
-        "ids" => &["id-", "ids are stored", "store-id-damaged"],
-        "tiles" => &["tile"],
-        "index" => &["index-differs"],
-        _ => &["head", "key", "control", "store-forked", "root"],
+/// Texts, one of which names the space that was hit.
+fn names_of(space: Space) -> &'static [&'static str] {
+    match space {
+        Space::Statements => &["statement", "#", "id-", "signature", "leaf", "index-differs"],
+        Space::Ids => &["id-", "ids are stored", "store-id-damaged"],
+        Space::Tiles => &["tile"],
+        Space::Index => &["index-differs"],
+        Space::Meta => &["head", "key", "control", "store-forked", "root"],
     }
 }
 
 #[test]
-fn a_flipped_bit_in_any_stored_value_is_found() {
-    let root = tempfile::tempdir().unwrap();
-    let data = log(root.path());
-    assert_eq!(said(&data), [""; 0]);
+fn flipped_bit_in_any_row_is_found() {
+    TestLog::on_each_engine().iter().for_each(flip_bits);
+}
+
+fn flip_bits(log: &TestLog) {
+    fill(log);
+    assert_eq!(findings(log), [""; 0]);
     let each = if long() { 150 } else { 24 };
     let mut dice = Dice(1);
-    for keyspace in ["statements", "ids", "tiles", "index", "meta"] {
-        let rows = Rows::of(&data).all(keyspace);
-        assert!(!rows.is_empty(), "{keyspace}");
+    for space in Space::ALL {
+        let rows = log.rows(space);
+        assert!(!rows.is_empty(), "{space:?}");
         for nth in 0..each {
             let (key, value) = &rows[dice.roll(rows.len())];
             // Half of the flips hit the key, which says where a value belongs,
-            // and all of them where the key is all there is.
+            // and all of them where the value is empty.
             let hits_key = nth % 2 == 1 || value.is_empty();
             let (mut new_key, mut new_value) = (key.clone(), value.clone());
             let bytes = if hits_key { &mut new_key } else { &mut new_value };
-            let place = dice.roll(bytes.len() * 8);
-            bytes[place / 8] ^= 1 << (place % 8);
-            let store = Rows::of(&data);
-            store.remove(keyspace, key);
-            store.put(keyspace, &new_key, &new_value);
-            drop(store);
-            let found = said(&data);
-            let words = names_the_part(keyspace);
-            let named = found.iter().any(|line| words.iter().any(|word| line.contains(word)));
-            assert!(named, "{keyspace} {key:?} key={hits_key} bit {place}: {found:?}");
-            let store = Rows::of(&data);
-            store.remove(keyspace, &new_key);
+            let bit = dice.roll(bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            log.tamper(space, key, None);
+            log.tamper(space, &new_key, Some(&new_value));
+            let (found, names) = (findings(log), names_of(space));
+            let is_named = found.iter().any(|line| names.iter().any(|name| line.contains(name)));
+            let engine = log.engine();
+            assert!(is_named, "{engine} {space:?} {key:?} key={hits_key} bit {bit}: {found:?}");
+            log.tamper(space, &new_key, None);
             // A flipped key can be that of another row, which goes back too.
             for (key, value) in rows.iter().filter(|row| row.0 == *key || row.0 == new_key) {
-                store.put(keyspace, key, value);
+                log.tamper(space, key, Some(value));
             }
         }
     }
-    assert_eq!(said(&data), [""; 0], "every flip was put back");
+    assert_eq!(findings(log), [""; 0], "every flip was put back");
 }

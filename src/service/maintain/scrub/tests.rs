@@ -2,34 +2,44 @@
 
 use super::*;
 use crate::metrics::Metrics;
-use crate::service::maintain::fsck::tests::{Rows, log};
-use crate::service::open;
+use crate::service::maintain::fsck::tests::{fill, id_key, store, stored};
+use crate::service::open_on;
 use crate::service::tests::{code, options, statement};
+use crate::store::Space;
+use crate::store::fixture::TestLog;
 
-/// A log of two tiles of leaves, damaged while nobody looked, and open.
-fn damaged(damage: impl FnOnce(&Rows)) -> (tempfile::TempDir, Arc<Service>) {
-    let outside = tempfile::tempdir().unwrap();
-    // It is made on a runtime of its own.
-    let made = std::thread::scope(|scope| scope.spawn(|| log(outside.path())).join());
-    let data = made.unwrap();
-    let rows = Rows::of(&data);
-    damage(&rows);
-    drop(rows);
-    let service = open(&data, options(), Metrics::new("test")).unwrap();
-    (outside, service)
+fn open(log: &TestLog) -> Arc<Service> {
+    open_on(log.open().unwrap(), options(), Metrics::new("test")).unwrap()
+}
+
+/// A log of two tiles of leaves on each engine, damaged before it was opened.
+fn damaged(damage: impl Fn(&TestLog)) -> Vec<(TestLog, Arc<Service>)> {
+    let logs = TestLog::on_each_engine().into_iter().map(|log| {
+        // It is made on a runtime of its own.
+        std::thread::scope(|scope| scope.spawn(|| fill(&log)).join()).unwrap();
+        damage(&log);
+        let service = open(&log);
+        (log, service)
+    });
+    logs.collect()
 }
 
 #[tokio::test]
-async fn a_whole_log_is_walked_and_begun_again() {
-    let (_outside, service) = damaged(|_| ());
-    let lies_there = |first: u64, end: u64| -> u64 {
+async fn sound_log_is_walked_from_end_to_end() {
+    for (_log, service) in damaged(|_| ()) {
+        check_walk(&service);
+    }
+}
+
+fn check_walk(service: &Service) {
+    let bytes_of = |first: u64, end: u64| -> u64 {
         let rows = (first..end).map(|index| service.store.row(LeafIndex::new(index)).unwrap());
         rows.map(|row| size_of(&row)).sum()
     };
     // The statements once, and the one full tile.
-    let (bytes, next) = (lies_there(0, 256) + 256 * 32, 1);
+    let (bytes, next) = (bytes_of(0, 256) + 256 * 32, 1);
     assert_eq!(service.scrub_step(0), Ok(Step { bytes, next }));
-    let (bytes, next) = (lies_there(256, 262), 0);
+    let (bytes, next) = (bytes_of(256, 262), 0);
     assert_eq!(service.scrub_step(1), Ok(Step { bytes, next }));
     assert_eq!(service.kept_scrub_place(), None);
     for (tile, kept) in [(0, Some(0)), (1, Some(1)), (7, None)] {
@@ -40,7 +50,7 @@ async fn a_whole_log_is_walked_and_begun_again() {
 }
 
 #[test]
-fn the_rest_after_a_step_holds_the_rate() {
+fn pause_after_a_step_holds_the_rate() {
     let rows = [
         (1 << 20, 1 << 20, 1_000_000),
         (150_000, 1 << 20, 143_052),
@@ -57,11 +67,17 @@ fn the_rest_after_a_step_holds_the_rate() {
 
 #[tokio::test]
 async fn damage_stops_writing_and_nothing_else() {
-    let (_outside, service) = damaged(|rows| {
-        let (mut canonical, time) = rows.stored(5);
+    let flipped = |log: &TestLog| {
+        let (mut canonical, time) = stored(log, 5);
         canonical[20] ^= 1;
-        rows.store(5, &canonical, time);
-    });
+        store(log, 5, &canonical, time);
+    };
+    for (_log, service) in damaged(flipped) {
+        check_damaged(service).await;
+    }
+}
+
+async fn check_damaged(service: Arc<Service>) {
     let known = statement(b"before");
     assert_eq!(code(service.register(known).await), "ok", "nobody looked yet");
     keep_scrubbing(service.clone(), 1 << 30).await;
@@ -82,49 +98,56 @@ async fn damage_stops_writing_and_nothing_else() {
 
 #[tokio::test]
 async fn damage_is_remembered_by_the_next_start() {
-    let (outside, service) =
-        damaged(|rows| rows.put("statements", &5_u64.to_be_bytes(), b"garbage"));
-    keep_scrubbing(service.clone(), 1 << 30).await;
-    assert!(service.damaged());
-    service.shut_down().unwrap();
-    drop(service);
-    let again = open(&outside.path().join("log"), options(), Metrics::new("test")).unwrap();
-    assert!(again.damaged(), "before its first request");
-    assert_eq!(code(again.register(statement(b"after")).await), "read-only");
+    let garbage =
+        |log: &TestLog| log.tamper(Space::Statements, &5_u64.to_be_bytes(), Some(b"garbage"));
+    for (log, service) in damaged(garbage) {
+        keep_scrubbing(service.clone(), 1 << 30).await;
+        assert!(service.damaged());
+        service.shut_down().unwrap();
+        drop(service);
+        let again = open(&log);
+        assert!(again.damaged(), "before its first request");
+        assert_eq!(code(again.register(statement(b"after")).await), "read-only");
+    }
 }
 
 #[tokio::test]
-async fn every_part_is_looked_at() {
-    type Damage = fn(&Rows);
-    let rows: [(&str, Damage); 4] = [
-        ("index 5 is missing", |rows| rows.remove("statements", &5_u64.to_be_bytes())),
-        ("index 5 is damaged", |rows| rows.put("statements", &5_u64.to_be_bytes(), b"x")),
-        ("not the one its id names", |rows| {
-            let id = StatementId::of_canonical(&rows.stored(5).0);
-            rows.put("ids", id.entry().as_bytes(), &6_u64.to_be_bytes());
+async fn every_part_is_checked() {
+    type Damage = fn(&TestLog);
+    let damages: [(&str, Damage); 4] = [
+        ("index 5 is missing", |log| {
+            log.tamper(Space::Statements, &5_u64.to_be_bytes(), None);
         }),
-        ("is damaged", |rows| {
-            let id = StatementId::of_canonical(&rows.stored(5).0);
-            rows.put("ids", id.entry().as_bytes(), b"x");
+        ("index 5 is damaged", |log| {
+            log.tamper(Space::Statements, &5_u64.to_be_bytes(), Some(b"x"));
         }),
+        ("not the one its id names", |log| {
+            log.tamper(Space::Ids, &id_key(log, 5), Some(&6_u64.to_be_bytes()));
+        }),
+        ("is damaged", |log| log.tamper(Space::Ids, &id_key(log, 5), Some(b"x"))),
     ];
-    for (expected, damage) in rows {
-        let (_outside, service) = damaged(damage);
-        let said = service.scrub_step(0).unwrap_err();
-        assert!(said.contains(expected), "{said}");
+    for (expected, damage) in damages {
+        for (log, service) in damaged(damage) {
+            let finding = service.scrub_step(0).unwrap_err();
+            assert!(finding.contains(expected), "{}: {finding}", log.engine());
+        }
     }
     // A log does not start on a damaged tile, but one can be hit later.
-    let (_outside, service) = damaged(|_| ());
-    let mut hashes = vec![Digest::of(b""); 256];
-    let said = service.scrub_tile(TileId::full(0, 0), &hashes, &Edge::empty()).unwrap_err();
-    assert!(said.contains("tile/0/000"), "{said}");
-    hashes.clear();
-    assert!(service.scrub_tile(TileId::full(0, 0), &hashes, &Edge::empty()).is_ok());
+    for (_log, service) in damaged(|_| ()) {
+        let mut hashes = vec![Digest::of(b""); 256];
+        let tile = TileId::full(0, 0);
+        let finding = service.scrub_tile(tile, &hashes, &Edge::empty()).unwrap_err();
+        assert!(finding.contains("tile/0/000"), "{finding}");
+        hashes.clear();
+        assert!(service.scrub_tile(tile, &hashes, &Edge::empty()).is_ok());
+    }
 }
 
 #[tokio::test]
-async fn zero_is_never() {
-    let (_outside, service) = damaged(|rows| rows.remove("statements", &5_u64.to_be_bytes()));
-    keep_scrubbing(service.clone(), 0).await;
-    assert!(!service.damaged());
+async fn rate_zero_turns_the_scrub_off() {
+    let gone = |log: &TestLog| log.tamper(Space::Statements, &5_u64.to_be_bytes(), None);
+    for (_log, service) in damaged(gone) {
+        keep_scrubbing(service.clone(), 0).await;
+        assert!(!service.damaged());
+    }
 }

@@ -1,10 +1,64 @@
-//! Whether a resolution covers an execute request (3.6, rules 4 to 6).
+//! The part of a document in its exchange, and whether a resolution covers an
+//! execute request (3.6, rules 4 to 6).
 
-use super::exchange::{Conflict, Granted, expiry};
 use super::{CarpRecord, Kind};
+use crate::profile::cra::grammar::uuid_version;
 use crate::profile::cra::schema::to_serde;
+use crate::profile::exchange::{Conflict, Execution, Part, Request, Resolution, Response};
 use crate::wire::json::Json;
 use crate::wire::time::UnixSeconds;
+
+/// None when the document does not say which exchange it belongs to.
+pub(super) fn part(record: &CarpRecord) -> Option<Box<Part>> {
+    let id = |pointer| {
+        let text = record.text(pointer)?;
+        uuid_version(text).map(|_| text.to_owned())
+    };
+    let part = match record.kind()? {
+        Kind::Request => Part::Request(Request {
+            request: id("/request_id")?,
+            session: id("/requester/session_id")?,
+            execution: id("/execution/resolution_id").map(|resolution| Execution {
+                resolution,
+                action: record.text("/execution/action_id").unwrap_or_default().to_owned(),
+            }),
+            at: record.claimed_at(),
+        }),
+        Kind::Resolution => Part::Resolution(resolved(record, id("/resolution_id")?)),
+        Kind::Response => Part::Response(Response {
+            request: id("/request_id")?,
+            is_success: record.text("/status") == Some("success"),
+        }),
+    };
+    Some(Box::new(part))
+}
+
+fn resolved(record: &CarpRecord, resolution: String) -> Resolution {
+    let ids = |list| {
+        let items = record.document().get(list).and_then(Json::array).unwrap_or_default();
+        let ids = items.iter().filter_map(|item| item.get("action_id")?.text());
+        ids.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let decision = record.text("/decision/type").unwrap_or_default();
+    let may_allow = record.is_ok() && ["allow", "partial"].contains(&decision);
+    Resolution {
+        resolution,
+        request: record.text("/request_id").map(str::to_owned),
+        is_denial: decision == "deny",
+        allowed: if may_allow { ids("allowed_actions") } else { Vec::new() },
+        denied: ids("denied_actions"),
+        expires: expiry(record),
+    }
+}
+
+/// The earlier of the time to live and the decision's own expiry.
+fn expiry(resolution: &CarpRecord) -> Option<UnixSeconds> {
+    let ttl = resolution.document().get("ttl_seconds")?.int()?;
+    let made = resolution.claimed_at()?.seconds();
+    let lived = UnixSeconds::new(made.saturating_add(u64::try_from(ttl).ok()?));
+    let ends = resolution.text("/decision/expires_at").and_then(UnixSeconds::from_rfc3339);
+    Some(ends.map_or(lived, |ends| ends.min(lived)))
+}
 
 /// Whether `resolution` lets `request` be executed at that time.
 pub fn authorises(
@@ -25,8 +79,8 @@ pub fn authorises(
     if at > expires {
         return Err(NotAuthorised::Expired { at, expires });
     }
-    let granted = Granted::of(resolution, String::new());
-    if granted.against(&action(wanted), Some(at)).iter().any(|found| found == Conflict::Denied) {
+    let granted = resolved(resolution, String::new());
+    if granted.conflicts(&action(wanted), Some(at)).iter().any(|found| found == Conflict::Denied) {
         return Err(NotAuthorised::Denied { action: action(wanted) });
     }
     if !granted.allowed.contains(&action(wanted)) {

@@ -3,7 +3,6 @@
 //! In: one document. Out: the document, findings, and for what is asked of
 //! two documents or of a clock, functions that take these as arguments.
 
-mod exchange;
 mod execution;
 mod rules;
 #[cfg(test)]
@@ -22,9 +21,7 @@ use crate::wire::digest::Digest;
 use crate::wire::json::Json;
 use crate::wire::time::UnixSeconds;
 
-pub use exchange::{Asked, Conflict, Conflicts, Done, Execution, Granted, Part};
 pub use execution::{NotAuthorised, authorises};
-pub use rules::{CLOCK_SKEW_SECONDS_MAX, clock_skew};
 
 /// The content type of all CARP documents.
 pub const CONTENT_TYPE: &str = "application/vnd.cra.carp+json";
@@ -169,7 +166,7 @@ impl CarpRecord {
             decision: self.text("/decision/type").and_then(decision).map(str::to_owned),
             claimed_at: self.claimed_at(),
             ok: Some(self.ok),
-            exchange: Part::of(self),
+            exchange: execution::part(self),
             record_id,
             ..Summary::default()
         }

@@ -1,13 +1,8 @@
 //! What the text demands of a CARP document beyond the shape of its members.
 
-use super::{Asked, Kind};
+use super::Kind;
 use crate::profile::cra::notes::Notes;
-use crate::profile::finding::{Finding, Severity};
 use crate::wire::json::Json;
-use crate::wire::time::UnixSeconds;
-
-/// How far a request's clock may be off (3.6, rule 2).
-pub const CLOCK_SKEW_SECONDS_MAX: u64 = 5 * 60;
 
 pub(super) fn check(kind: Kind, document: &Json, notes: &mut Notes) {
     if kind == Kind::Resolution {
@@ -56,15 +51,4 @@ fn actions(document: &Json, notes: &mut Notes) {
             notes.error("carp-action-conflict", at, "both allowed and denied");
         }
     }
-}
-
-/// Whether a request's clock is further off than it may be at the time it came
-/// in. An old record that is read again is not late.
-pub fn clock_skew(asked: &Asked, came_in: UnixSeconds, most_seconds: u64) -> Option<Finding> {
-    let skew = asked.at?.seconds().abs_diff(came_in.seconds());
-    (skew > most_seconds).then(|| {
-        let detail = format!("its clock is {skew} s off, more than {most_seconds} (3.6)");
-        let finding = Finding::new(Severity::Error, "carp-clock-skew", "/timestamp", detail);
-        Finding { gating: true, ..finding }
-    })
 }

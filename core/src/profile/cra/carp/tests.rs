@@ -1,4 +1,5 @@
 use super::*;
+use crate::profile::exchange::{CLOCK_SKEW_SECONDS_MAX, Part};
 
 const ID: &str = "01939c6e-0000-7000-8000-00000000000a";
 const OTHER: &str = "01939c6e-0000-7000-8000-00000000000b";
@@ -181,7 +182,7 @@ fn a_clock_is_asked_only_where_somebody_has_one() {
         (claimed - 301, true),
     ] {
         let asked = asked(&request()).unwrap();
-        let late = clock_skew(&asked, UnixSeconds::new(now), CLOCK_SKEW_SECONDS_MAX);
+        let late = asked.clock_skew(UnixSeconds::new(now), CLOCK_SKEW_SECONDS_MAX);
         assert_eq!(late.map(|finding| finding.code), is_late.then_some("carp-clock-skew"));
     }
     assert_eq!(asked(&resolution()), None, "only requests come in live");

@@ -5,11 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::event::{Event, GENESIS};
+use super::event::Event;
 use super::hash::Form;
-use crate::profile::Span;
 use crate::profile::cra::grammar::Stamp;
 use crate::profile::cra::notes::Notes;
+use crate::profile::session::{GENESIS, Span};
 
 /// The events of one session, and where their chain breaks.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -10,9 +10,6 @@ use crate::wire::json::{Json, pointer_token};
 
 use super::hash::Form;
 
-/// What the first event of a session follows.
-pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-
 /// The members of an event. The hash covers these and no others.
 const MEMBERS: [&str; 12] = [
     "trace_version",

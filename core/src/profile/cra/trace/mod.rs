@@ -3,11 +3,10 @@
 //!
 //! In: one event, or lines of them. Out: the events, findings, and whether
 //! the chain among them is sound. What a session's chain looked like before
-//! is the store's to know: see `continuity`.
+//! is the store's to know: see `profile::session`.
 
 mod chain;
 mod compare;
-mod continuity;
 mod event;
 mod hash;
 mod history;
@@ -22,10 +21,11 @@ use crate::profile::{Span, Summary};
 
 pub use chain::{Break, Chain};
 pub use compare::{Difference, Parting, compare};
-pub use continuity::{Continuity, Head, continuity};
-pub use event::{Event, GENESIS};
+pub use event::Event;
 pub use hash::Form;
 pub use history::History;
+
+pub use crate::profile::session::GENESIS;
 
 use history::Shape;
 

@@ -1,6 +1,7 @@
 //! Chains, sessions, continuity, and two histories side by side.
 
 use super::*;
+use crate::profile::session::{Continuity, Head, continuity};
 
 fn batch(text: &str) -> (TraceRecord, Vec<(&'static str, String)>) {
     let (record, findings) = TraceRecord::read_batch(text.as_bytes());

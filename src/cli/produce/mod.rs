@@ -1,0 +1,7 @@
+//! Making statements and registering them.
+
+pub(super) mod keygen;
+pub(super) mod outbox;
+pub(super) mod register;
+mod registrar;
+pub(super) mod seal;
