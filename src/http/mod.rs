@@ -1,34 +1,19 @@
-//! SCRAPI over axum: the route table and what stands around it.
+//! SCRAPI over axum.
 //!
 //! In: requests. Out: receipts, proofs, and problems in one format. Handlers
-//! translate; they decide nothing. `problem.rs` is the only place that knows
-//! status codes for errors.
+//! translate between HTTP and `service`; they decide nothing. `routes` has the
+//! route table and the handlers, `limits` what a request must pass before its
+//! handler runs, `response` what an answer passes after it, `connection` the
+//! sockets below.
 
-mod admission;
-mod answers;
-mod batch;
-mod body;
-mod check;
-mod entries;
-mod error;
-mod health;
-mod keys;
-mod negotiate;
-mod network;
-mod openapi;
-mod patience;
-mod problem;
-mod proofs;
-mod pulse;
-mod reads;
+mod connection;
+mod limits;
+mod response;
 mod routes;
-mod search_routes;
-mod serve;
-mod statements;
 #[cfg(test)]
 mod tests;
-mod tls;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,16 +25,29 @@ use tower_http::cors::{Any, CorsLayer};
 use crate::config::{Config, Secret};
 use crate::service::{Buckets, Pace, Service};
 use crate::wire::budget::Allowance;
-use admission::Admission;
-use network::{Network, Shares};
-use reads::Reads;
+use limits::capacity::Capacity;
+use limits::client::{ClientNetwork, ClientSlots};
+use limits::read_slots::ReadSlots;
 
-pub use error::Error;
-pub use openapi::document as openapi_document;
-pub use serve::serve;
-pub use tls::Tls;
+pub use connection::{Tls, serve};
+pub use routes::openapi_document;
 
-/// What of the settings the HTTP side needs.
+/// Why the server could not start or continue.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A certificate or key file cannot be used.
+    #[error("{}: {detail}", path.display())]
+    Certificate { path: PathBuf, detail: String },
+    /// The listener failed.
+    #[error("the listener failed")]
+    Listen(#[from] std::io::Error),
+    /// Certificate and key do not match.
+    #[error("the TLS certificate and key cannot be used together")]
+    Tls(#[from] rustls::Error),
+}
+
+/// The settings of the HTTP side.
 #[derive(Clone)]
 pub struct HttpOptions {
     /// How long a registration may wait for its commit.
@@ -58,7 +56,7 @@ pub struct HttpOptions {
     pub body_time: Duration,
     /// How long headers may take to arrive.
     pub header_time: Duration,
-    /// How long a client may take nothing of its answer.
+    /// How long a client may read nothing of its response.
     pub answer_time: Duration,
     /// Bytes of all headers together.
     pub header_bytes: usize,
@@ -72,48 +70,48 @@ pub struct HttpOptions {
     pub statement_bytes: usize,
     /// Statements in work at once.
     pub work_statements: usize,
-    /// Bytes of requests and answers at once.
+    /// Bytes of requests and responses at once.
     pub work_bytes: usize,
     /// Requests at once on one HTTP/2 connection.
     pub streams_per_connection: u32,
     /// Requests at once of one address.
     pub requests_per_address: usize,
-    /// What one read that looks through the log may cost.
+    /// Budget of one search.
     pub reads: Allowance,
-    /// How many of them there may be at once.
+    /// Searches at once.
     pub reads_at_once: usize,
-    /// How many of them for one address.
+    /// Searches at once of one address.
     pub reads_per_address: usize,
-    /// How long one waits for its turn.
+    /// How long a search may wait for a slot.
     pub reads_wait: Duration,
     /// Registrations per second and address; none is off.
     pub rate: Option<Rate>,
     /// Reads per second and address; none is off.
     pub read_rate: Option<Rate>,
-    /// Whether a proxy in front tells the client's address.
+    /// Whether X-Forwarded-For of a proxy has the client's address.
     pub trust_forwarded_for: bool,
-    /// The token that writes need, if any.
+    /// The token that registrations need, if any.
     pub token: Option<Secret>,
     /// Whether anyone may read the metrics.
     pub metrics_public: bool,
-    /// How long connections may take to finish at the end.
+    /// How long connections may take to finish at shutdown.
     pub grace: Duration,
-    /// TLS, when a certificate was given.
+    /// TLS, if a certificate is configured.
     pub tls: Option<Arc<Tls>>,
 }
 
-/// So many each second, and so many at once.
+/// A rate limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
-    /// Each second.
+    /// Tokens per second.
     pub per_second: u32,
-    /// At once.
+    /// Tokens that can be saved up.
     pub burst: u32,
 }
 
 impl Rate {
-    /// As the settings have it: 0 each second is no limit, a burst of 0 is as
-    /// many as in a second.
+    /// From the settings: 0 per second is no limit, a burst of 0 is one
+    /// second's worth.
     fn new(per_second: u32, burst: u32) -> Option<Self> {
         let burst = if burst == 0 { per_second } else { burst };
         (per_second > 0).then_some(Self { per_second, burst })
@@ -125,7 +123,7 @@ impl Rate {
 }
 
 impl HttpOptions {
-    /// The part of the settings that is ours; reads the TLS files.
+    /// From the configuration; reads the TLS files.
     pub fn from_config(config: &Config) -> Result<Self, Error> {
         let seconds = Duration::from_secs;
         let (rate, reads) = (&config.rate, &config.reads);
@@ -162,22 +160,26 @@ impl HttpOptions {
     }
 }
 
-/// What every handler can reach.
+/// The state of the server, shared by all request tasks.
 #[derive(Clone)]
 struct App {
+    // Fixed at start.
     service: Arc<Service>,
     options: Arc<HttpOptions>,
-    write_rate: Arc<Buckets<Network>>,
-    read_rate: Arc<Buckets<Network>>,
-    requests: Shares,
-    admission: Arc<Admission>,
-    /// Reads that look through the log, and bundles of entries: monitors get
-    /// theirs whoever searches meanwhile.
-    reads: Reads,
-    tiles: Reads,
+
+    // Each has its own lock or atomics.
+    write_rate: Arc<Buckets<ClientNetwork>>,
+    read_rate: Arc<Buckets<ClientNetwork>>,
+    /// Requests in progress of each client.
+    client_slots: ClientSlots,
+    capacity: Arc<Capacity>,
+    read_slots: ReadSlots,
+    /// Separate from `read_slots`, so that searches do not delay monitors,
+    /// which fetch entry bundles.
+    tile_slots: ReadSlots,
 }
 
-/// The whole surface, callable without a socket.
+/// The whole API, callable without a socket.
 pub fn app(service: Arc<Service>, options: HttpOptions) -> Router {
     router(App::new(service, options))
 }
@@ -186,10 +188,10 @@ impl App {
     fn new(service: Arc<Service>, options: HttpOptions) -> Self {
         let metrics = || service.metrics().clone();
         Self {
-            admission: Arc::new(Admission::new(&options, metrics())),
-            reads: Reads::new(&options, metrics()),
-            tiles: Reads::new(&options, metrics()),
-            requests: Shares::new(options.requests_per_address),
+            capacity: Arc::new(Capacity::new(&options, metrics())),
+            read_slots: ReadSlots::new(&options, metrics()),
+            tile_slots: ReadSlots::new(&options, metrics()),
+            client_slots: ClientSlots::new(options.requests_per_address),
             write_rate: Arc::default(),
             read_rate: Arc::default(),
             options: Arc::new(options),
@@ -203,9 +205,9 @@ fn router(app: App) -> Router {
         .allow_origin(Any)
         .allow_methods([axum::http::Method::GET, axum::http::Method::HEAD]);
     routes::router()
-        .layer(from_fn_with_state(app.clone(), check::admit))
+        .layer(from_fn_with_state(app.clone(), limits::admit))
         .layer(CatchPanicLayer::new())
         .layer(cors)
-        .layer(from_fn_with_state(app.clone(), check::observe))
+        .layer(from_fn_with_state(app.clone(), response::observe))
         .with_state(app)
 }

@@ -15,7 +15,7 @@ async fn full_house() -> (Log, std::sync::mpsc::Sender<()>, tokio::task::JoinHan
     let request = request.body(Body::from(statement(b"first"))).unwrap();
     let answer = log.router.clone().oneshot(request);
     let first = tokio::spawn(async move { answer.await.unwrap().status().as_u16() });
-    while log.app.admission.in_work() == 0 {
+    while log.app.capacity.statements() == 0 {
         tokio::task::yield_now().await;
     }
     (log, release, first)
@@ -60,7 +60,7 @@ async fn a_place_is_not_lost_with_its_client() {
     let (log, _release, first) = full_house().await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
-    assert_eq!(log.app.admission.in_work(), 0);
+    assert_eq!(log.app.capacity.statements(), 0);
 }
 
 /// Three quarters are for requests larger than a statement; the head counts.
@@ -76,7 +76,7 @@ async fn a_body_that_finds_no_room_is_503() {
         let answer = log.router.clone().oneshot(request).await.unwrap();
         assert_eq!(answer.status().as_u16(), status, "{size} bytes");
     }
-    assert_eq!(log.app.admission.held(), 0, "nothing is held for those who are gone");
+    assert_eq!(log.app.capacity.bytes(), 0, "nothing is held for those who are gone");
 }
 
 /// Answers count as long as they are under way.
@@ -84,13 +84,13 @@ async fn a_body_that_finds_no_room_is_503() {
 async fn an_answer_that_finds_no_room_is_503() {
     let log = Log::new(ROOMY, |options| options.work_bytes = 40_000);
     let (head, body) = log.send("GET", "/policy", Body::empty()).await.into_parts();
-    let held = log.app.admission.held();
+    let held = log.app.capacity.bytes();
     let body = axum::body::to_bytes(body, 100_000).await.unwrap();
     assert!(held > body.len() && held < 40_000, "{held}");
     let large = log.send("GET", "/openapi.json", Body::empty()).await;
     assert_eq!(large.status(), 503, "it is larger than all there is");
     drop(head);
-    assert_eq!(log.app.admission.held(), 0);
+    assert_eq!(log.app.capacity.bytes(), 0);
 }
 
 /// Each address may have so many requests under way, and health is not one of
@@ -159,7 +159,7 @@ async fn only_reads_that_walk_wait_for_their_turn() {
     });
     let (release, held) = std::sync::mpsc::channel::<()>();
     let (begin, begun) = tokio::sync::oneshot::channel();
-    let (reads, service) = (log.app.reads.clone(), log.service.clone());
+    let (reads, service) = (log.app.read_slots.clone(), log.service.clone());
     let walking = tokio::spawn(async move {
         let walk = move |_: &mut crate::service::Reader<'_>| {
             begin.send(()).unwrap();
@@ -169,22 +169,21 @@ async fn only_reads_that_walk_wait_for_their_turn() {
         reads.run(service, None, walk).await.is_ok()
     });
     begun.await.unwrap();
-    for row in super::routes::ROUTES.iter().filter(|row| row.method == "get") {
-        let path = row.path.replace("{*path}", "0/000").replace("{id}", "1.0");
+    for route in super::routes::all().filter(|route| route.method == "get") {
+        let path = route.path.replace("{*path}", "0/000").replace("{id}", "1.0");
         let path = path.replace("{other}", "1.1").replace("{kid}", "00");
         let answer = log.send("GET", &path, Body::empty()).await;
         let (status, wait) = (answer.status().as_u16(), header(&answer, "retry-after").to_owned());
         let is_busy = status == 503 && code(answer).await == "reads-busy";
-        assert_eq!(is_busy, row.demand == super::routes::Demand::Walk, "{path}: {status}");
+        assert_eq!(is_busy, route.cost == super::routes::Cost::Search, "{path}: {status}");
         assert_eq!(wait == "1", is_busy, "{path}");
     }
     drop(release);
     assert!(walking.await.unwrap());
     assert_eq!(log.status("GET", "/api/v1/statements", Body::empty()).await, 200);
     let metrics = log.service.metrics().encode();
-    let walks =
-        super::routes::ROUTES.iter().filter(|row| row.demand == super::routes::Demand::Walk);
-    let counted = format!("capstan_reads_turned_away_total {}\n", walks.count());
+    let searches = super::routes::all().filter(|route| route.cost == super::routes::Cost::Search);
+    let counted = format!("capstan_reads_turned_away_total {}\n", searches.count());
     assert!(metrics.contains(&counted), "{counted} in {metrics}");
 }
 
@@ -199,7 +198,7 @@ async fn an_address_walks_only_so_often_at_once() {
     let address: std::net::IpAddr = "192.0.2.1".parse().unwrap();
     let (release, held) = std::sync::mpsc::channel::<()>();
     let (begin, begun) = tokio::sync::oneshot::channel();
-    let (reads, service) = (log.app.reads.clone(), log.service.clone());
+    let (reads, service) = (log.app.read_slots.clone(), log.service.clone());
     tokio::spawn(async move {
         let walk = move |_: &mut crate::service::Reader<'_>| {
             begin.send(()).unwrap();

@@ -1,4 +1,9 @@
-//! Connections: accepted, bounded, and let go of gracefully.
+//! Connections: accepted up to a limit, timed out when the client is slow, and
+//! shut down gracefully.
+
+mod io_timeout;
+mod response_progress;
+mod tls;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,14 +21,17 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
-use super::answers::Answers;
-use super::body::WINDOW;
-use super::check::Holding;
-use super::patience::Patience;
+use super::limits::RequestPermit;
+use super::limits::body::WINDOW;
 use super::{App, Error, HttpOptions, router};
 use crate::service::Service;
+use io_timeout::{IoTimeout, Timeouts};
+use response_progress::ResponseProgress;
 
-/// Serves until `shutdown`; then stops accepting and lets requests finish.
+pub use tls::Tls;
+
+/// Serves until `shutdown`; then accepts no more connections and waits for the
+/// requests in progress.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
@@ -31,16 +39,16 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Error> {
     let app = App::new(service, options.clone());
-    app.admission.watch(tokio::runtime::Handle::current())?;
+    app.capacity.watch_runtime(tokio::runtime::Handle::current())?;
     let router = router(app);
-    let room = Arc::new(Semaphore::new(options.connections));
+    let connections = Arc::new(Semaphore::new(options.connections));
     let graceful = GracefulShutdown::new();
     let mut shutdown = std::pin::pin!(shutdown);
     let tls = options.tls.as_ref().map(|tls| tokio_rustls::TlsAcceptor::from(tls.config()));
     loop {
         // At the limit new connections wait in the kernel's backlog.
         let permit = tokio::select! {
-            permit = room.clone().acquire_owned() => permit,
+            permit = connections.clone().acquire_owned() => permit,
             () = &mut shutdown => break,
         };
         let (stream, peer) = tokio::select! {
@@ -60,12 +68,12 @@ pub async fn serve(
         tokio::spawn(async move {
             let _permit = permit;
             match tls {
-                None => connection(stream, peer, router, (&limits, watcher)).await,
+                None => serve_connection(stream, peer, router, &limits, watcher).await,
                 Some(acceptor) => {
                     let handshake =
                         tokio::time::timeout(limits.header_time, acceptor.accept(stream));
                     if let Ok(Ok(stream)) = handshake.await {
-                        connection(stream, peer, router, (&limits, watcher)).await;
+                        serve_connection(stream, peer, router, &limits, watcher).await;
                     }
                 }
             }
@@ -77,24 +85,25 @@ pub async fn serve(
     Ok(())
 }
 
-async fn connection<S>(
+async fn serve_connection<S>(
     stream: S,
     peer: SocketAddr,
     router: Router,
-    (limits, watcher): (&HttpOptions, hyper_util::server::graceful::Watcher),
+    limits: &HttpOptions,
+    watcher: hyper_util::server::graceful::Watcher,
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let answers = Answers::default();
-    let all = answers.clone();
+    let progress = ResponseProgress::default();
+    let responses = progress.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
-        let (answer, answers) = (router.clone().oneshot(request), answers.clone());
+        let (response, responses) = (router.clone().oneshot(request), responses.clone());
         async move {
-            let mut answer = answer.await?;
-            let holding = answer.extensions_mut().remove::<Arc<Holding>>();
-            Ok::<_, Infallible>(answer.map(|body| answers.watch(body, holding)))
+            let mut response = response.await?;
+            let permit = response.extensions_mut().remove::<Arc<RequestPermit>>();
+            Ok::<_, Infallible>(response.map(|body| responses.watch(body, permit)))
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -104,7 +113,7 @@ async fn connection<S>(
         .header_read_timeout(limits.header_time)
         .max_buf_size(limits.header_bytes);
     let header_list = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
-    // Who does not answer a ping is gone without having said so.
+    // Pings find connections whose client vanished.
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -114,14 +123,15 @@ async fn connection<S>(
         .max_concurrent_streams(limits.streams_per_connection)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW);
-    let stream = Patience::new(stream, (limits.header_time, limits.answer_time));
+    let timeouts = Timeouts { first_bytes: limits.header_time, write: limits.answer_time };
+    let stream = IoTimeout::new(stream, timeouts);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::select! {
         ended = watcher.watch(connection.into_owned()) => if let Err(error) = ended {
             tracing::debug!(%peer, %error, "a connection ended early");
         },
-        () = all.stall(limits.answer_time) => {
-            tracing::debug!(%peer, "a client does not take its answer");
+        () = progress.stalled(limits.answer_time) => {
+            tracing::debug!(%peer, "a client does not read its response");
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::routes::{Parameter, ROUTES, Route};
+use super::{Parameter, Route, Success};
 
 /// The document that is committed as `openapi/transparency.json`.
 pub fn document() -> Value {
     let mut paths = Map::new();
-    for route in ROUTES {
+    for route in super::all() {
         let path = route.path.replace("{*", "{");
         let operations = paths.entry(path).or_insert_with(|| json!({}));
         if let Some(operations) = operations.as_object_mut() {
@@ -30,9 +30,9 @@ pub fn document() -> Value {
 
 fn operation(route: &Route) -> Value {
     let mut responses = Map::new();
-    for (status, types, about) in route.answers {
+    for Success { status, media_types, about } in route.answers {
         let content: Map<String, Value> =
-            types.iter().map(|t| ((*t).to_owned(), json!({}))).collect();
+            media_types.iter().map(|t| ((*t).to_owned(), json!({}))).collect();
         let mut response = json!({ "description": about });
         if let (false, Some(response)) = (content.is_empty(), response.as_object_mut()) {
             response.insert("content".to_owned(), Value::Object(content));
@@ -71,7 +71,7 @@ fn parameter(parameter: &Parameter) -> Value {
     }
     json!({
         "name": parameter.name,
-        "in": parameter.place,
+        "in": parameter.location,
         "required": parameter.required,
         "description": parameter.about,
         "schema": schema,

@@ -12,18 +12,32 @@ use axum::extract::{Extension, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::post;
 use tokio::sync::watch;
 
-use super::App;
-use super::body::{self, BodyLimits, Head};
-use super::check::{self, Client};
 use super::entries::counted;
-use super::problem::{Problem, RequestId};
+use super::{App, Cost, GET, Route, ok};
+use crate::http::limits::body::{self, BodyLimits, Head};
+use crate::http::limits::{self, Client};
+use crate::http::response::problem::{Problem, RequestId};
 use crate::service::{Fault, Progress, Registration, Rejected};
 use crate::store::Term;
 use crate::wire::cbor;
 
 const SEQUENCE: &str = "application/cbor-seq";
+
+pub(super) const ROUTES: &[Route] = &[Route {
+    method: "post",
+    path: "/entries/batch",
+    id: "registerBatch",
+    summary: "Register a CBOR sequence of Signed Statements",
+    takes: &[SEQUENCE],
+    answers: &[ok(&[SEQUENCE], "One [status, receipt / problem / null] for each, in order")],
+    problems: &[400, 401, 408, 413, 415, 429, 503],
+    cost: Cost::Registration,
+    handler: || post(register),
+    ..GET
+}];
 
 /// Statements per task: enough to spread over the cores, few enough that a
 /// small batch is not serialised.
@@ -52,7 +66,7 @@ enum Fate {
 }
 
 /// `POST /entries/batch`
-pub(super) async fn register(
+async fn register(
     State(app): State<App>,
     Extension(RequestId(request_id)): Extension<RequestId>,
     Extension(Client(client)): Extension<Client>,
@@ -62,13 +76,13 @@ pub(super) async fn register(
 ) -> Result<Response, Problem> {
     let limits = BodyLimits { bytes: app.options.batch_bytes, time: app.options.body_time };
     let head = Head { headers: &headers, version };
-    let mut place = app.admission.place();
-    let bytes = body::read(head, body, &[SEQUENCE], limits, &mut place).await?;
+    let mut reservation = app.capacity.reservation();
+    let bytes = body::read(head, body, &[SEQUENCE], limits, &mut reservation).await?;
     let limit = app.options.batch_statements;
     let statements = cbor::split_sequence(&bytes, limit)
         .map_err(|e| Problem::malformed(e.code(), format!("not a CBOR sequence: {e}")))?;
-    place.work(statements.len())?;
-    check::charge_rest(&app, client, statements.len());
+    reservation.start_work(statements.len())?;
+    limits::charge_rest(&app, client, statements.len());
     let recognised: Vec<_> = statements
         .chunks(CHUNK)
         .map(|chunk| {

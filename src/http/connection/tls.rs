@@ -1,5 +1,5 @@
-//! HTTPS without a proxy in front: a certificate that can be exchanged while
-//! connections are open.
+//! HTTPS without a proxy: the certificate can be replaced while connections
+//! are open.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,14 +10,16 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::Error;
+use crate::http::Error;
 
-/// The certificate in use, and the files it is from.
+/// The certificate in use, and the files it was read from.
 pub struct Tls {
+    // Fixed at start.
     certificate: PathBuf,
     key: PathBuf,
-    current: Arc<Current>,
     config: Arc<rustls::ServerConfig>,
+    /// Replaced by `reload`; read by each handshake without a lock.
+    current: Arc<Current>,
 }
 
 #[derive(Debug)]
@@ -30,7 +32,7 @@ impl ResolvesServerCert for Current {
 }
 
 impl Tls {
-    pub(super) fn open(certificate: &Path, key: &Path) -> Result<Self, Error> {
+    pub(in crate::http) fn open(certificate: &Path, key: &Path) -> Result<Self, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let current = Arc::new(Current(ArcSwap::from_pointee(read(certificate, key, &provider)?)));
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
@@ -42,23 +44,22 @@ impl Tls {
         Ok(Self { certificate, key, current, config: Arc::new(config) })
     }
 
-    /// Reads both files again. New connections get what they hold now; when
-    /// they cannot be used, the old certificate stays. Says whether it is
-    /// another one.
+    /// Reads both files again, for new connections; if they cannot be used,
+    /// the old certificate stays. Returns whether the certificate changed.
     pub fn reload(&self) -> Result<bool, Error> {
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         let fresh = read(&self.certificate, &self.key, &provider)?;
-        let is_another = self.current.0.load().cert != fresh.cert;
+        let is_changed = self.current.0.load().cert != fresh.cert;
         self.current.0.store(Arc::new(fresh));
-        Ok(is_another)
+        Ok(is_changed)
     }
 
-    pub(super) fn config(&self) -> Arc<rustls::ServerConfig> {
+    pub(in crate::http) fn config(&self) -> Arc<rustls::ServerConfig> {
         self.config.clone()
     }
 }
 
-/// A chain and its key from PEM files; they must go together.
+/// A certificate chain and its key from PEM files; they must match.
 fn read(
     certificate: &Path,
     key: &Path,

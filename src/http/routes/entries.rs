@@ -1,4 +1,4 @@
-//! Registering statements and asking for them again.
+//! Registration of one statement, and its receipt.
 
 use std::time::Instant;
 
@@ -7,25 +7,96 @@ use axum::extract::{Path, Query, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
 use serde::Deserialize;
 
-use super::body::{self, BODY_BYTES_MAX, BodyLimits, Head};
-use super::problem::Problem;
-use super::{App, negotiate};
+use super::{App, Cost, ENTRY_ID, GET, NO_BODY, Parameter, Route, Success};
+use super::{ok, query_parameter};
 use crate::envelope::StatementId;
+use crate::http::limits::body::{self, BODY_BYTES_MAX, BodyLimits, Head};
+use crate::http::response::negotiate;
+use crate::http::response::problem::Problem;
 use crate::log::LeafIndex;
 use crate::metrics::Outcome;
 use crate::service::{Entry, EntryStatus, Registration, Rejected};
 use crate::wire::digest::Digest;
 
+const RECEIPT_TYPES: &[&str] = &["application/cose", "application/scitt-receipt+cose"];
 const STATEMENT_TYPES: &[&str] = &["application/cose", "application/scitt-statement+cose"];
 
-/// The older flow, which Microsoft's clients ask for by this version.
+const VERSION: Parameter = query_parameter(
+    "api-version",
+    "2026-03-26 selects the older flow: 303 on POST, 302 while pending",
+);
+
+pub(super) const ROUTES: &[Route] = &[
+    Route {
+        method: "post",
+        path: "/entries",
+        id: "register",
+        summary: "Register a Signed Statement; the answer is its receipt",
+        parameters: &[VERSION],
+        takes: STATEMENT_TYPES,
+        answers: &[
+            Success {
+                status: 201,
+                media_types: RECEIPT_TYPES,
+                about: "The receipt; Location is the permanent path of the entry",
+            },
+            Success {
+                status: 202,
+                media_types: NO_BODY,
+                about: "Still being committed; ask at Location",
+            },
+            Success {
+                status: 303,
+                media_types: NO_BODY,
+                about: "With api-version 2026-03-26: see Location",
+            },
+        ],
+        problems: &[400, 401, 408, 413, 415, 429, 503],
+        cost: Cost::Registration,
+        handler: || post(register),
+    },
+    Route {
+        path: "/entries/{id}",
+        id: "resolveReceipt",
+        summary: "A fresh receipt for a registered statement",
+        parameters: &[ENTRY_ID, VERSION],
+        answers: &[
+            ok(RECEIPT_TYPES, "The receipt, at the newest head"),
+            NOT_COMMITTED,
+            Success {
+                status: 302,
+                media_types: NO_BODY,
+                about: "With api-version 2026-03-26: still being committed",
+            },
+        ],
+        problems: &[400, 404, 429, 503],
+        handler: || get(resolve),
+        ..GET
+    },
+    Route {
+        path: "/entries/{id}/statement",
+        id: "transparentStatement",
+        summary: "The Transparent Statement: the statement with its receipt in label 394",
+        parameters: &[ENTRY_ID],
+        answers: &[ok(STATEMENT_TYPES, "The Transparent Statement"), NOT_COMMITTED],
+        problems: &[400, 404, 429, 503],
+        handler: || get(statement),
+        ..GET
+    },
+];
+
+const NOT_COMMITTED: Success =
+    Success { status: 204, media_types: NO_BODY, about: "Still being committed; ask again" };
+
+/// The version by which Microsoft's clients select the older flow.
 const REDIRECTING: &str = "2026-03-26";
 
 /// `?api-version=`
 #[derive(Deserialize)]
-pub(super) struct Version {
+struct Version {
     #[serde(rename = "api-version")]
     api_version: Option<String>,
 }
@@ -37,7 +108,7 @@ impl Version {
 }
 
 /// `POST /entries`
-pub(super) async fn register(
+async fn register(
     State(app): State<App>,
     Query(version): Query<Version>,
     protocol: axum::http::Version,
@@ -46,9 +117,9 @@ pub(super) async fn register(
 ) -> Result<Response, Problem> {
     let limits = BodyLimits { bytes: BODY_BYTES_MAX, time: app.options.body_time };
     let head = Head { headers: &headers, version: protocol };
-    let mut place = app.admission.place();
-    let bytes = body::read(head, body, STATEMENT_TYPES, limits, &mut place).await?;
-    place.work(1)?;
+    let mut reservation = app.capacity.reservation();
+    let bytes = body::read(head, body, STATEMENT_TYPES, limits, &mut reservation).await?;
+    reservation.start_work(1)?;
     let receipt_type = negotiate::receipt_type(&headers);
     let response = match register_one(&app, bytes).await? {
         Registration::Queued(id) | Registration::Pending(id) => (
@@ -114,7 +185,7 @@ pub(super) fn counted(
 }
 
 /// `GET /entries/{id}`
-pub(super) async fn resolve(
+async fn resolve(
     State(app): State<App>,
     Path(name): Path<String>,
     Query(version): Query<Version>,
@@ -140,7 +211,7 @@ pub(super) async fn resolve(
 }
 
 /// `GET /entries/{id}/statement`
-pub(super) async fn statement(
+async fn statement(
     State(app): State<App>,
     Path(name): Path<String>,
     headers: HeaderMap,
@@ -154,7 +225,7 @@ pub(super) async fn statement(
     Ok(([(CONTENT_TYPE, content_type), (CACHE_CONTROL, "no-cache")], bytes).into_response())
 }
 
-/// The entry a path names; none while it waits for its commit.
+/// The entry that a path names; none while it is being committed.
 pub(super) fn locate(app: &App, name: &str) -> Result<Option<Entry>, Problem> {
     let unknown = || {
         let detail = format!("Receipt with entry ID {name} not known to this Transparency Service");

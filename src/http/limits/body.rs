@@ -1,8 +1,7 @@
-//! Bodies, with a limit in bytes and in time, of one and of all together.
+//! Reading bodies, with limits in bytes and time.
 //!
-//! A client of HTTP/2 may send a window's worth before anybody reads it. So a
-//! body is paid for a window ahead: what lies in the window is counted before
-//! it arrives.
+//! An HTTP/2 client may send a whole window before anything is read. So bytes
+//! are reserved one window ahead of what has been read.
 
 use std::time::Duration;
 
@@ -11,28 +10,28 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt as _;
 
-use super::admission::Place;
-use super::problem::Problem;
+use super::capacity::Reservation;
+use crate::http::response::problem::Problem;
 
-/// A statement above its own limit but below this one is told which limit it
-/// broke; above it the body is not read to the end.
-pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// A statement between its own limit and this one is refused with the limit
+/// in the problem; a body above this one is not read to its end.
+pub(in crate::http) const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// What a stream, and a connection of HTTP/2 as a whole, may send before it is
-/// read: the least that the protocol allows for a connection.
-pub(super) const WINDOW: u32 = 65_535;
+/// What an HTTP/2 stream, and its whole connection, may send before it is read:
+/// the minimum that the protocol allows for a connection.
+pub(in crate::http) const WINDOW: u32 = 65_535;
 
-/// How long we look on while a body comes that nobody will read.
+/// How long a body that is not needed is still read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
-/// What arrives with the head of a request.
-pub(super) struct Head<'a> {
-    pub(super) headers: &'a HeaderMap,
-    pub(super) version: Version,
+/// The parts of a request head that matter for its body.
+pub(in crate::http) struct Head<'a> {
+    pub(in crate::http) headers: &'a HeaderMap,
+    pub(in crate::http) version: Version,
 }
 
 impl Head<'_> {
-    /// How much more than was read may be here already.
+    /// How many unread bytes may have arrived.
     fn ahead(&self, read: usize) -> usize {
         let window = if self.version == Version::HTTP_2 { WINDOW } else { 0 };
         let length = self.headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
@@ -41,19 +40,19 @@ impl Head<'_> {
     }
 }
 
-/// How much of a body is taken, and for how long it is waited for.
-pub(super) struct BodyLimits {
-    pub(super) bytes: usize,
-    pub(super) time: Duration,
+/// The most that is read of a body, and how long it may take to arrive.
+pub(in crate::http) struct BodyLimits {
+    pub(in crate::http) bytes: usize,
+    pub(in crate::http) time: Duration,
 }
 
 /// Reads a body of one of the media types `accepted`.
-pub(super) async fn read(
+pub(in crate::http) async fn read(
     head: Head<'_>,
     body: Body,
     accepted: &[&str],
     limits: BodyLimits,
-    place: &mut Place,
+    reservation: &mut Reservation,
 ) -> Result<Vec<u8>, Problem> {
     let given = head.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("none");
     let name = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -67,7 +66,8 @@ pub(super) async fn read(
         let detail = format!("the body did not arrive within {} s", limits.time.as_secs());
         Problem::new(StatusCode::REQUEST_TIMEOUT, "body-timeout", "Request Timeout", detail)
     };
-    let collected = tokio::time::timeout(limits.time, collect(head, body, limits.bytes, place));
+    let collected =
+        tokio::time::timeout(limits.time, collect(head, body, limits.bytes, reservation));
     collected.await.map_err(|_| timeout())?
 }
 
@@ -75,17 +75,17 @@ async fn collect(
     head: Head<'_>,
     mut body: Body,
     bytes_max: usize,
-    place: &mut Place,
+    reservation: &mut Reservation,
 ) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
-    let mut held = 0;
+    let mut reserved = 0;
     loop {
         let needed = bytes.len() + head.ahead(bytes.len());
-        if let Err(busy) = place.hold(needed.saturating_sub(held)) {
+        if let Err(busy) = reservation.reserve(needed.saturating_sub(reserved)) {
             discard(body, head.version);
             return Err(busy.into());
         }
-        held = held.max(needed);
+        reserved = reserved.max(needed);
         let Some(frame) = body.frame().await else { break };
         let cut = |_| Problem::malformed("body-cut", "the body ended too early".to_owned());
         let Ok(chunk) = frame.map_err(cut)?.into_data() else { continue };
@@ -99,14 +99,14 @@ async fn collect(
     Ok(bytes)
 }
 
-/// Lets a client finish what it sends, and keeps nothing of it: a connection
-/// of HTTP/1 that is closed while bytes arrive is reset, and the answer may be
-/// lost. A stream of HTTP/2 is ended by itself, and what comes is dropped.
-pub(super) fn discard(mut body: Body, version: Version) {
+/// Reads the rest of a body and drops it: an HTTP/1 connection that is closed
+/// while bytes arrive is reset, and the response may be lost. An HTTP/2 stream
+/// ends alone, and its data is dropped.
+pub(in crate::http) fn discard(mut body: Body, version: Version) {
     if version == Version::HTTP_2 {
         return;
     }
-    let sent = async move {
+    let rest = async move {
         let mut left = BODY_BYTES_MAX;
         while let Some(Ok(frame)) = body.frame().await {
             let size = frame.data_ref().map_or(0, |data| data.len());
@@ -116,5 +116,5 @@ pub(super) fn discard(mut body: Body, version: Version) {
             }
         }
     };
-    tokio::spawn(tokio::time::timeout(DISCARD_TIME, sent));
+    tokio::spawn(tokio::time::timeout(DISCARD_TIME, rest));
 }

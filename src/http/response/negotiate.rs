@@ -1,4 +1,4 @@
-//! What a client would rather have.
+//! Which media type a client prefers.
 
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -12,11 +12,11 @@ const CBOR: [&str; 5] = [
     "application/scitt-statement+cose",
 ];
 
-/// Whether problems should be JSON. A type that Accept names decides, CBOR
-/// when it names both alike. Where it names neither, who sends COSE or CBOR
-/// reads it too; who says nothing at all gets what SCRAPI asks for; and who
-/// takes anything, as curl and browsers do, gets what people can read.
-pub(super) fn prefers_json(headers: &HeaderMap) -> bool {
+/// Whether problems should be JSON. A type that Accept names decides; CBOR
+/// wins a tie. If Accept names neither, a client that sends COSE or CBOR gets
+/// CBOR, a client without Accept gets CBOR as SCRAPI requires, and a client
+/// that accepts anything, as curl and browsers do, gets JSON.
+pub(in crate::http) fn prefers_json(headers: &HeaderMap) -> bool {
     let (json, cbor) = (quality(headers, &JSON), quality(headers, &CBOR));
     if json > 0 || cbor > 0 {
         return json > cbor;
@@ -31,14 +31,13 @@ fn sends_cbor(headers: &HeaderMap) -> bool {
     names.contains(&sent.as_str()) || sent.ends_with("+cose") || sent.ends_with("+cbor")
 }
 
-/// The receipt type to answer with: plain COSE unless the SCITT one is liked
-/// better.
-pub(super) fn receipt_type(headers: &HeaderMap) -> &'static str {
+/// The media type of a receipt: plain COSE unless the SCITT one is preferred.
+pub(in crate::http) fn receipt_type(headers: &HeaderMap) -> &'static str {
     cose_or(headers, "application/scitt-receipt+cose")
 }
 
 /// The same for Transparent Statements.
-pub(super) fn statement_type(headers: &HeaderMap) -> &'static str {
+pub(in crate::http) fn statement_type(headers: &HeaderMap) -> &'static str {
     cose_or(headers, "application/scitt-statement+cose")
 }
 
@@ -47,8 +46,8 @@ fn cose_or(headers: &HeaderMap, scitt: &'static str) -> &'static str {
     if quality(headers, &[scitt]) > quality(headers, &[plain]) { scitt } else { plain }
 }
 
-/// The best quality in thousandths that Accept gives any of `types` by name.
-/// Wildcards say nothing about a preference between two of our types.
+/// The highest quality in thousandths that Accept gives any of `types` by name.
+/// Wildcards express no preference between two of our types.
 fn quality(headers: &HeaderMap, types: &[&str]) -> u32 {
     let values = headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok());
     let ranges = values.flat_map(|v| v.split(','));

@@ -1,4 +1,4 @@
-//! Every error as a problem: the one place that knows status codes.
+//! Every error as a problem: the only place that maps errors to status codes.
 //!
 //! CBOR problem details (RFC 9290) `{-1: title, -2: detail,
 //! "urn:capstan:problem": {"code": .., "request_id": ..}}`; RFC 9457 JSON
@@ -7,19 +7,20 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde::Serialize;
 
+use super::escaped_json;
 use crate::envelope;
-use crate::policy::Refusal;
+use crate::policy::{ConditionTrace, Refusal, RuleTrace};
 use crate::service::{Fault, Rejected};
-use crate::wire::{cbor, printable};
+use crate::wire::cbor;
 
 const CBOR: &str = "application/concise-problem-details+cbor";
 const JSON: &str = "application/problem+json";
 
-/// An answer that says no, before it is spelt for one client.
+/// An error, before it is rendered for one client.
 #[derive(Clone, Debug)]
-pub(super) struct Problem {
+pub(in crate::http) struct Problem {
     status: StatusCode,
     title: &'static str,
     detail: String,
@@ -29,7 +30,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(
+    pub(in crate::http) fn new(
         status: StatusCode,
         code: &'static str,
         title: &'static str,
@@ -38,47 +39,47 @@ impl Problem {
         Self { status, title, detail, code, retry_after: None, refusal: None }
     }
 
-    pub(super) fn malformed(code: &'static str, detail: String) -> Self {
+    pub(in crate::http) fn malformed(code: &'static str, detail: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, "Malformed request", detail)
     }
 
-    pub(super) fn unauthorized() -> Self {
+    pub(in crate::http) fn unauthorized() -> Self {
         let detail = "registering needs a bearer token".to_owned();
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "Unauthorized", detail)
     }
 
-    /// All turns of reads that look through the log are taken.
-    pub(super) fn reads_busy() -> Self {
-        let detail = "too many look through the log at once; come back in a second".to_owned();
+    /// All read slots are taken.
+    pub(in crate::http) fn reads_busy() -> Self {
+        let detail = "too many searches are running; try again in a second".to_owned();
         let status = StatusCode::SERVICE_UNAVAILABLE;
         Self::new(status, "reads-busy", "Busy", detail).retry_after(1)
     }
 
-    /// One address asks more often than it may.
-    pub(super) fn too_often(what: &str, per_second: u32, retry_seconds: u64) -> Self {
+    /// One client sends requests more often than allowed.
+    pub(in crate::http) fn too_often(what: &str, per_second: u32, retry_seconds: u64) -> Self {
         let detail = format!("Only {per_second} {what} per second are allowed.");
         let status = StatusCode::TOO_MANY_REQUESTS;
         let problem = Self::new(status, "too-many-requests", "Too Many Requests", detail);
         problem.retry_after(retry_seconds)
     }
 
-    /// One address has more requests under way than it may.
-    pub(super) fn too_many_at_once(most: usize) -> Self {
-        let detail = format!("Only {most} requests of one address may be under way at once.");
+    /// One client has more requests in progress than allowed.
+    pub(in crate::http) fn too_many_at_once(most: usize) -> Self {
+        let detail = format!("Only {most} requests of one address may be in progress at once.");
         let status = StatusCode::TOO_MANY_REQUESTS;
         Self::new(status, "too-many-at-once", "Too Many Requests", detail).retry_after(1)
     }
 
-    pub(super) fn retry_after(mut self, seconds: u64) -> Self {
+    pub(in crate::http) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    pub(super) fn status(&self) -> StatusCode {
+    pub(in crate::http) fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// For statuses that axum or a layer answered with.
+    /// For errors answered by axum or a layer.
     fn from_status(status: StatusCode) -> Self {
         let (code, title, detail) = match status {
             StatusCode::NOT_FOUND => ("not-found", "Not Found", "there is nothing at this path"),
@@ -88,16 +89,18 @@ impl Problem {
             StatusCode::BAD_REQUEST => {
                 ("malformed-request", "Malformed request", "the request could not be parsed")
             }
-            StatusCode::INTERNAL_SERVER_ERROR => {
-                ("internal", "Internal Server Error", "something failed here; the log knows more")
-            }
+            StatusCode::INTERNAL_SERVER_ERROR => (
+                "internal",
+                "Internal Server Error",
+                "the request failed on the server; its log has the reason",
+            ),
             _ => ("error", "Error", "the request could not be answered"),
         };
         Self::new(status, code, title, detail.to_owned())
     }
 
-    /// The problem as CBOR, also one item of a batch answer.
-    pub(super) fn to_cbor(&self, request_id: &str) -> Vec<u8> {
+    /// The problem as CBOR, alone or in the answer to a batch.
+    pub(in crate::http) fn to_cbor(&self, request_id: &str) -> Vec<u8> {
         let mut out = Vec::new();
         cbor::map(&mut out, 3);
         cbor::int(&mut out, -1);
@@ -113,31 +116,69 @@ impl Problem {
         out
     }
 
-    fn to_json(&self, request_id: &str) -> Vec<u8> {
-        let mut body = json!({
-            "type": format!("urn:capstan:problem:{}", self.code),
-            "title": self.title,
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-            "code": self.code,
-            "request_id": request_id,
-        });
-        if let (Some(refusal), Some(body)) = (&self.refusal, body.as_object_mut()) {
-            body.insert("policy".to_owned(), json!(refusal.policy()));
-            body.insert("rules".to_owned(), rules(refusal));
-        }
-        printable::json(&body.to_string()).into_bytes()
+    fn to_json(&self, request_id: &str) -> serde_json::Result<String> {
+        escaped_json(&ProblemView {
+            r#type: format!("urn:capstan:problem:{}", self.code),
+            title: self.title,
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            code: self.code,
+            request_id,
+            policy: self.refusal.as_ref().map(|refusal| refusal.policy()),
+            rules: self
+                .refusal
+                .as_ref()
+                .map(|refusal| refusal.rules().iter().map(RuleView::from).collect()),
+        })
     }
 }
 
-fn rules(refusal: &Refusal) -> serde_json::Value {
-    let condition = |c: &crate::policy::ConditionTrace| json!({ "condition": c.condition, "held": c.held, "wanted": c.wanted, "saw": c.saw });
-    let rule = |r: &crate::policy::RuleTrace| {
-        let conditions: Vec<_> = r.conditions.iter().map(condition).collect();
-        let effect = if r.refuses { "refuse" } else { "allow" };
-        json!({ "rule": r.rule, "effect": effect, "held": r.holds(), "conditions": conditions })
-    };
-    refusal.rules().iter().map(rule).collect()
+/// RFC 9457, with our members.
+#[derive(Serialize)]
+struct ProblemView<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    code: &'a str,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<Vec<RuleView<'a>>>,
+}
+
+#[derive(Serialize)]
+struct RuleView<'a> {
+    rule: &'a str,
+    effect: &'static str,
+    held: bool,
+    conditions: Vec<ConditionView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ConditionView<'a> {
+    condition: &'static str,
+    held: bool,
+    wanted: &'a str,
+    saw: &'a str,
+}
+
+impl<'a> From<&'a RuleTrace> for RuleView<'a> {
+    fn from(trace: &'a RuleTrace) -> Self {
+        let condition = |c: &'a ConditionTrace| ConditionView {
+            condition: c.condition,
+            held: c.held,
+            wanted: &c.wanted,
+            saw: &c.saw,
+        };
+        Self {
+            rule: &trace.rule,
+            effect: if trace.refuses { "refuse" } else { "allow" },
+            held: trace.holds(),
+            conditions: trace.conditions.iter().map(condition).collect(),
+        }
+    }
 }
 
 /// The problem travels inside the response until `render` knows the client.
@@ -169,7 +210,7 @@ impl From<Rejected> for Problem {
     }
 }
 
-/// The titles SCRAPI -11 names; "Rejected" for what it does not.
+/// The titles that SCRAPI -11 defines; "Rejected" for everything else.
 fn title(error: &envelope::Error) -> &'static str {
     use envelope::Error as E;
     match error {
@@ -201,22 +242,22 @@ impl From<Fault> for Problem {
                 Self::new(unavailable, code, "Shutting Down", detail).retry_after(5)
             }
             Fault::SelfCheck | Fault::Store(_) => {
-                tracing::error!(code, detail, "a request failed on our side");
+                tracing::error!(code, detail, "a request failed");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, "Internal Server Error", detail)
             }
         }
     }
 }
 
-/// A name for this request that both sides can quote.
+/// Identifies a request in its answer and in the server's log.
 #[derive(Clone, Debug)]
-pub(super) struct RequestId(pub(super) String);
+pub(in crate::http) struct RequestId(pub(in crate::http) String);
 
-/// Spells problems for the client at hand. Errors of the framework become
-/// problems here too, so there is no other format.
-pub(super) fn render(
+/// Renders problems for the client. Errors of the framework become problems
+/// here too, so there is no other format.
+pub(in crate::http) fn render(
     response: Response,
-    json: bool,
+    prefers_json: bool,
     RequestId(request_id): &RequestId,
 ) -> Response {
     let status = response.status();
@@ -225,10 +266,10 @@ pub(super) fn render(
     }
     let problem = response.extensions().get::<Problem>().cloned();
     let problem = problem.unwrap_or_else(|| Problem::from_status(status));
-    let (content_type, body) = if json {
-        (JSON, problem.to_json(request_id))
-    } else {
-        (CBOR, problem.to_cbor(request_id))
+    let json = prefers_json.then(|| problem.to_json(request_id).ok()).flatten();
+    let (content_type, body) = match json {
+        Some(json) => (JSON, json.into_bytes()),
+        None => (CBOR, problem.to_cbor(request_id)),
     };
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(axum::http::header::CONTENT_LENGTH);
