@@ -160,7 +160,7 @@ impl Rules {
         &self.policy
     }
 
-    /// The version of the rules at the door.
+    /// The version of the built-in rules.
     pub fn version(&self) -> RulesVersion {
         self.version
     }

@@ -156,7 +156,7 @@ pub fn init_on(
         head,
         edge: Arc::new(Edge::empty()),
         guard: None,
-        _held: None,
+        _guard_lock: None,
     };
     writer.set_policy(policy)?;
     writer.set_trust(TrustAnchors::parse(FIRST_TRUST)?, FIRST_TRUST)?;
@@ -238,7 +238,7 @@ impl Writer {
             edge,
             recent,
             guard: None,
-            _held: held,
+            _guard_lock: held,
         })
     }
 }
@@ -395,7 +395,7 @@ pub fn open_on(
             tracing::info!(
                 from,
                 to,
-                "the rules at the door get a new version, logged with the policy"
+                "the built-in rules get a new version, logged with the policy"
             );
         }
         if rules.version < RulesVersion::CURRENT || policy.text() != rules.policy.text() {

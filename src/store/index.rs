@@ -353,7 +353,7 @@ impl Terms {
     }
 
     /// Those by which it changes what the log says about other records.
-    pub fn telling(&self) -> impl Iterator<Item = &Term> {
+    pub fn affecting(&self) -> impl Iterator<Item = &Term> {
         self.all.iter().filter(|term| term.has_first_row() || term.is_of(Field::IssuerSession))
     }
 

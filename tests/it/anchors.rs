@@ -95,18 +95,18 @@ fn id_of(statement: &[u8]) -> StatementId {
 }
 
 /// A log, two organisations, and a verifier in the same directory.
-struct Desk {
+struct Sandbox {
     dir: tempfile::TempDir,
     own: Ca,
     partner: Ca,
 }
 
-impl Desk {
+impl Sandbox {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let desk = Self { dir, own: Ca::new("own"), partner: Ca::new("partner") };
-        service::init(&desk.data(), "anchors.invalid", POLICY, Algorithm::Es256).unwrap();
-        desk
+        let sandbox = Self { dir, own: Ca::new("own"), partner: Ca::new("partner") };
+        service::init(&sandbox.data(), "anchors.invalid", POLICY, Algorithm::Es256).unwrap();
+        sandbox
     }
 
     fn data(&self) -> PathBuf {
@@ -150,21 +150,21 @@ fn get(server: &Server, path: &str) -> Json {
 
 #[test]
 fn certificate_outside_anchor_scope_is_rejected() {
-    let desk = Desk::new();
-    let trust = desk.trust("spiffe = [\"prod.example\"]", "spiffe = [\"partner.example\"]");
-    fs::write(desk.data().join("trust.toml"), &trust).unwrap();
-    let server = Server::start(&desk.data());
-    let honest = desk.own.statement(AGENT, "urn:own:1");
-    let forged = desk.partner.statement(AGENT, "urn:partner:1");
+    let sandbox = Sandbox::new();
+    let trust = sandbox.trust("spiffe = [\"prod.example\"]", "spiffe = [\"partner.example\"]");
+    fs::write(sandbox.data().join("trust.toml"), &trust).unwrap();
+    let server = Server::start(&sandbox.data());
+    let honest = sandbox.own.statement(AGENT, "urn:own:1");
+    let forged = sandbox.partner.statement(AGENT, "urn:partner:1");
     assert_eq!(post(&server, &honest).0, 201);
     let (status, detail) = post(&server, &forged);
     assert_eq!(status, 400);
     let detail = detail.as_str().unwrap();
     assert!(detail.contains("anchor partner root may not speak for"), "{detail}");
     // In its own domain it may sign, and the policy sees the anchor.
-    let theirs = desk.partner.statement("spiffe://partner.example/bot", "urn:partner:2");
+    let theirs = sandbox.partner.statement("spiffe://partner.example/bot", "urn:partner:2");
     assert_eq!(post(&server, &theirs).0, 201);
-    let astray = desk.partner.statement("spiffe://partner.example/bot", "urn:own:2");
+    let astray = sandbox.partner.statement("spiffe://partner.example/bot", "urn:own:2");
     let (status, detail) = post(&server, &astray);
     assert_eq!(status, 400);
     assert!(detail.as_str().unwrap().contains("anchor is partner root"), "{detail}");
@@ -175,11 +175,11 @@ fn certificate_outside_anchor_scope_is_rejected() {
     assert_eq!((&first["binding"], &first["anchor"]), (&json!("pinned"), &Json::Null));
 
     // A verifier with the same anchors agrees.
-    desk.write("trust.toml", &trust);
+    sandbox.write("trust.toml", &trust);
     for (name, bytes, code) in [("honest", &honest, "ok"), ("forged", &forged, "x509-out-of-scope")]
     {
-        desk.write(name, bytes);
-        let (_, report) = desk.capstan(&["verify", name, "--trust", "trust.toml"]);
+        sandbox.write(name, bytes);
+        let (_, report) = sandbox.capstan(&["verify", name, "--trust", "trust.toml"]);
         let checks = report["checks"].as_array().unwrap();
         let signed = checks.iter().find(|check| check["check"] == "signed").unwrap();
         assert_eq!(signed["code"], code, "{report}");
@@ -187,24 +187,24 @@ fn certificate_outside_anchor_scope_is_rejected() {
         assert!(code != "ok" || detail.contains("own root"), "{detail}");
     }
     server.terminate();
-    assert_eq!(desk.capstan(&["replay", "--data", "data"]).0, Some(0));
+    assert_eq!(sandbox.capstan(&["replay", "--data", "data"]).0, Some(0));
 }
 
 #[test]
 fn unscoped_anchor_is_rejected_at_start_and_reload() {
-    let desk = Desk::new();
-    let trust_toml = desk.data().join("trust.toml");
-    fs::write(&trust_toml, desk.trust("dns = [\"*\"]", "")).unwrap();
+    let sandbox = Sandbox::new();
+    let trust_toml = sandbox.data().join("trust.toml");
+    fs::write(&trust_toml, sandbox.trust("dns = [\"*\"]", "")).unwrap();
     let serve = ["serve", "--data", "data", "--listen", "127.0.0.1:0"];
-    let (exit, object) = desk.capstan(&serve);
+    let (exit, object) = sandbox.capstan(&serve);
     assert_eq!((exit, &object["code"]), (Some(1), &json!("trust-anchor-unscoped")), "{object}");
     let next = object["said"].as_str().unwrap();
     assert!(next.contains("trust upgrade data/trust.toml --data data"), "{next}");
     // A running log rejects such a file too.
-    fs::write(&trust_toml, desk.trust("dns = [\"*\"]", "dns = []")).unwrap();
-    let server = Server::start(&desk.data());
+    fs::write(&trust_toml, sandbox.trust("dns = [\"*\"]", "dns = []")).unwrap();
+    let server = Server::start(&sandbox.data());
     let before = get(&server, "/api/v1/statements?profile=control")["tree_size"].clone();
-    fs::write(&trust_toml, desk.trust("", "dns = []")).unwrap();
+    fs::write(&trust_toml, sandbox.trust("", "dns = []")).unwrap();
     Command::new("kill").args(["-HUP", &server.pid()]).status().unwrap();
     let health = || {
         let (_, body) = request(&server.address, "GET /health", b"").unwrap();
@@ -220,20 +220,20 @@ fn unscoped_anchor_is_rejected_at_start_and_reload() {
 
 #[test]
 fn trust_upgrade_by_flags() {
-    let desk = Desk::new();
-    let old = format!("# Mine.\n{}", desk.trust("", "spiffe = [\"partner.example\"]"));
-    desk.write("trust.toml", &old);
-    desk.write("honest", desk.own.statement(AGENT, "urn:own:1"));
+    let sandbox = Sandbox::new();
+    let old = format!("# Mine.\n{}", sandbox.trust("", "spiffe = [\"partner.example\"]"));
+    sandbox.write("trust.toml", &old);
+    sandbox.write("honest", sandbox.own.statement(AGENT, "urn:own:1"));
     let verify = ["verify", "honest", "--trust", "trust.toml"];
-    let (exit, object) = desk.capstan(&verify);
+    let (exit, object) = sandbox.capstan(&verify);
     assert_eq!((exit, &object["code"]), (Some(3), &json!("trust-anchor-unscoped")), "{object}");
     let next = object["said"].as_str().unwrap();
     assert!(next.contains("try: capstan trust upgrade trust.toml --anchor \"own root\""), "{next}");
-    let (exit, shown) = desk.capstan(&["trust", "show", "--trust", "trust.toml"]);
+    let (exit, shown) = sandbox.capstan(&["trust", "show", "--trust", "trust.toml"]);
     assert_eq!((exit, &shown["anchors"][0]["scope"]), (Some(0), &Json::Null), "{shown}");
 
     let upgrade =
-        |words: &[&str]| desk.capstan(&[&["trust", "upgrade", "trust.toml"], words].concat());
+        |words: &[&str]| sandbox.capstan(&[&["trust", "upgrade", "trust.toml"], words].concat());
     for (words, part) in [
         (&[][..], "whom may own root speak for"),
         (&["--anchor", "partner root", "--dns", "*"], "no anchor \"partner root\" lacks a scope"),
@@ -242,17 +242,17 @@ fn trust_upgrade_by_flags() {
         let (exit, object) = upgrade(words);
         assert_eq!((exit, &object["code"]), (Some(2), &json!("usage")), "{object}");
         assert!(object["error"].as_str().unwrap().contains(part), "{object}");
-        assert_eq!(fs::read_to_string(desk.dir.path().join("trust.toml")).unwrap(), old);
+        assert_eq!(fs::read_to_string(sandbox.dir.path().join("trust.toml")).unwrap(), old);
     }
     let (exit, object) = upgrade(&["--anchor", "own root", "--spiffe", "prod.example"]);
     assert_eq!((exit, &object["left"]), (Some(0), &json!([])), "{object}");
     let name = "name = \"own root\" # of ours\n";
     let expected = old.replace(name, &format!("{name}spiffe = [\"prod.example\"]\n"));
-    assert_eq!(fs::read_to_string(desk.dir.path().join("trust.toml")).unwrap(), expected);
-    assert_ne!(desk.capstan(&verify).1["code"], "trust-anchor-unscoped");
+    assert_eq!(fs::read_to_string(sandbox.dir.path().join("trust.toml")).unwrap(), expected);
+    assert_ne!(sandbox.capstan(&verify).1["code"], "trust-anchor-unscoped");
     assert_eq!(upgrade(&[]).0, Some(0), "there is nothing left to do");
     // Two unscoped anchors, only one of them named.
-    desk.write("trust.toml", desk.trust("", ""));
+    sandbox.write("trust.toml", sandbox.trust("", ""));
     assert_eq!(upgrade(&["--dns", "*"]).1["code"], "usage");
     let (exit, object) = upgrade(&["--anchor", "own root", "--dns", "*"]);
     assert_eq!((exit, &object["left"]), (Some(1), &json!(["partner root"])), "{object}");
@@ -260,17 +260,17 @@ fn trust_upgrade_by_flags() {
 
 #[test]
 fn trust_upgrade_leaves_unused_anchor() {
-    let desk = Desk::new();
-    let trust_toml = desk.data().join("trust.toml");
+    let sandbox = Sandbox::new();
+    let trust_toml = sandbox.data().join("trust.toml");
     let known = "spiffe = [\"prod.example\"]";
-    fs::write(&trust_toml, desk.trust(known, known)).unwrap();
-    let server = Server::start(&desk.data());
-    assert_eq!(post(&server, &desk.own.statement(AGENT, "urn:own:1")).0, 201);
+    fs::write(&trust_toml, sandbox.trust(known, known)).unwrap();
+    let server = Server::start(&sandbox.data());
+    assert_eq!(post(&server, &sandbox.own.statement(AGENT, "urn:own:1")).0, 201);
     server.terminate();
-    fs::write(&trust_toml, desk.trust("", "")).unwrap();
-    let data = desk.data();
+    fs::write(&trust_toml, sandbox.trust("", "")).unwrap();
+    let data = sandbox.data();
     let (exit, object) =
-        desk.capstan(&["trust", "upgrade", path(&trust_toml), "--data", path(&data)]);
+        sandbox.capstan(&["trust", "upgrade", path(&trust_toml), "--data", path(&data)]);
     assert_eq!(exit, Some(1), "{object}");
     assert_eq!(object["anchors"][0]["scope"]["spiffe"], json!(["prod.example"]));
     assert_eq!(object["left"], json!(["partner root"]));

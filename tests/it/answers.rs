@@ -10,9 +10,9 @@ use tempfile::TempDir;
 
 const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/open.toml");
 
-struct Desk(TempDir);
+struct Sandbox(TempDir);
 
-impl Desk {
+impl Sandbox {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -63,14 +63,14 @@ impl Desk {
 
     /// Keys, a statement, a log, and a trace.
     fn furnished() -> Self {
-        let desk = Self::new();
-        desk.expect(0, "keygen --output agent.key");
-        std::fs::write(desk.path("payload.json"), "{\"action\":\"refund\"}").unwrap();
+        let sandbox = Self::new();
+        sandbox.expect(0, "keygen --output agent.key");
+        std::fs::write(sandbox.path("payload.json"), "{\"action\":\"refund\"}").unwrap();
         let flags = "--key agent.key --content-type application/json --iss https://a.example";
-        desk.expect(0, &format!("seal payload.json {flags} --sub one --output one.cose"));
-        desk.expect(0, &format!("init --data log --name log.example --policy {OPEN}"));
-        std::fs::write(desk.path("empty.jsonl"), "").unwrap();
-        desk
+        sandbox.expect(0, &format!("seal payload.json {flags} --sub one --output one.cose"));
+        sandbox.expect(0, &format!("init --data log --name log.example --policy {OPEN}"));
+        std::fs::write(sandbox.path("empty.jsonl"), "").unwrap();
+        sandbox
     }
 }
 
@@ -155,21 +155,21 @@ const LINES: &[&str] = &[
 
 #[test]
 fn every_verb_prints_one_object() {
-    let desk = Desk::furnished();
-    let (log, first) = desk.start("serve --data log --listen 127.0.0.1:0 --json");
+    let sandbox = Sandbox::furnished();
+    let (log, first) = sandbox.start("serve --data log --listen 127.0.0.1:0 --json");
     let first: Value = serde_json::from_str(&first).unwrap();
     let url = first["url"].as_str().unwrap().to_owned();
-    let id = desk.object(&format!("register one.cose --url {url}"))["id"].clone();
+    let id = sandbox.object(&format!("register one.cose --url {url}"))["id"].clone();
     let id = id.as_str().unwrap();
     let mut seen = Vec::new();
     for line in LINES {
-        desk.object(&line.replace("URL", &url).replace("ID ", &format!("{id} ")));
+        sandbox.object(&line.replace("URL", &url).replace("ID ", &format!("{id} ")));
         seen.extend(line.split(' ').next());
     }
     drop(log);
-    let (_dev, first) = desk.start("dev --listen 127.0.0.1:0 --json");
+    let (_dev, first) = sandbox.start("dev --listen 127.0.0.1:0 --json");
     assert!(serde_json::from_str::<Value>(&first).unwrap()["url"].is_string());
-    let help = desk.expect(0, "--help");
+    let help = sandbox.expect(0, "--help");
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let verbs = listed.take_while(|line| !line.is_empty());
     let verbs = verbs.filter_map(|line| line.split_whitespace().next());
@@ -181,40 +181,40 @@ fn every_verb_prints_one_object() {
 
 #[test]
 fn bytes_are_in_the_object_or_in_the_file_it_names() {
-    let desk = Desk::furnished();
+    let sandbox = Sandbox::furnished();
     let flags = "--key agent.key --content-type text/plain --iss a --sub b";
-    let inside = desk.object(&format!("seal payload.json {flags}"));
+    let inside = sandbox.object(&format!("seal payload.json {flags}"));
     let bytes = capstan::wire::text::from_base64(inside["statement"].as_str().unwrap()).unwrap();
-    std::fs::write(desk.path("inside.cose"), bytes).unwrap();
-    assert_eq!(desk.object("inspect inside.cose")["id"], inside["id"]);
-    let named = desk.object(&format!("seal payload.json {flags} -o named.cose"));
+    std::fs::write(sandbox.path("inside.cose"), bytes).unwrap();
+    assert_eq!(sandbox.object("inspect inside.cose")["id"], inside["id"]);
+    let named = sandbox.object(&format!("seal payload.json {flags} -o named.cose"));
     assert_eq!((&named["output"], named.get("statement")), (&"named.cose".into(), None));
-    assert_eq!(desk.object("inspect named.cose")["id"], named["id"]);
+    assert_eq!(sandbox.object("inspect named.cose")["id"], named["id"]);
 }
 
 #[test]
 fn a_bundle_is_shown_and_its_payload_written() {
-    let desk = Desk::furnished();
-    let (_log, first) = desk.start("serve --data log --listen 127.0.0.1:0");
+    let sandbox = Sandbox::furnished();
+    let (_log, first) = sandbox.start("serve --data log --listen 127.0.0.1:0");
     let url = first.trim().strip_prefix("listening on ").unwrap().to_owned();
-    let id = desk.object(&format!("register one.cose --url {url}"))["id"].clone();
-    desk.expect(0, &format!("bundle {} --url {url} -o one.bundle", id.as_str().unwrap()));
-    let shown = desk.object("inspect one.bundle --payload out.json");
+    let id = sandbox.object(&format!("register one.cose --url {url}"))["id"].clone();
+    sandbox.expect(0, &format!("bundle {} --url {url} -o one.bundle", id.as_str().unwrap()));
+    let shown = sandbox.object("inspect one.bundle --payload out.json");
     assert_eq!((&shown["artefact"], &shown["statement"]["id"]), (&"bundle".into(), &id));
     assert_eq!(shown["policy"]["subject"], "urn:capstan:policy");
     assert_eq!(shown["checkpoint"]["origin"], "log.example");
-    let text = desk.expect(0, "inspect one.bundle");
+    let text = sandbox.expect(0, "inspect one.bundle");
     assert!(text.starts_with("bundle\n  statement:\n"), "{text}");
     assert!(text.contains(id.as_str().unwrap()), "{text}");
-    let payload = std::fs::read(desk.path("payload.json")).unwrap();
-    assert_eq!(std::fs::read(desk.path("out.json")).unwrap(), payload);
-    desk.expect(0, "inspect one.cose --payload out2.json");
-    assert_eq!(std::fs::read(desk.path("out2.json")).unwrap(), payload);
+    let payload = std::fs::read(sandbox.path("payload.json")).unwrap();
+    assert_eq!(std::fs::read(sandbox.path("out.json")).unwrap(), payload);
+    sandbox.expect(0, "inspect one.cose --payload out2.json");
+    assert_eq!(std::fs::read(sandbox.path("out2.json")).unwrap(), payload);
 }
 
 #[test]
 fn a_wrong_question_is_no_answer() {
-    let desk = Desk::furnished();
+    let sandbox = Sandbox::furnished();
     let rows = [
         ("log --data log --limit 500", "500 is not in 1..=200"),
         ("log --data log --limit 0", "0 is not in 1..=200"),
@@ -228,7 +228,7 @@ fn a_wrong_question_is_no_answer() {
         ("seal payload.json --key agent.key.pub", "try: --key agent.key\n"),
     ];
     for (line, said) in rows {
-        let output = desk.run(line);
+        let output = sandbox.run(line);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "capstan {line}\n{stderr}");
         assert!(stderr.contains(said), "capstan {line}\n{stderr}");
@@ -238,10 +238,10 @@ fn a_wrong_question_is_no_answer() {
 
 #[test]
 fn nothing_to_show_is_said() {
-    let desk = Desk::furnished();
+    let sandbox = Sandbox::furnished();
     for line in ["find nothing --data log", "open-items --data log", "log --data log --issuer x"] {
-        assert_eq!(desk.expect(0, line), "none\n", "capstan {line}");
-        assert_eq!(desk.object(line)["statements"], serde_json::json!([]), "capstan {line}");
+        assert_eq!(sandbox.expect(0, line), "none\n", "capstan {line}");
+        assert_eq!(sandbox.object(line)["statements"], serde_json::json!([]), "capstan {line}");
     }
 }
 
@@ -249,18 +249,18 @@ fn nothing_to_show_is_said() {
 /// those of people with keys.
 #[test]
 fn refusals_at_the_signature_are_kept() {
-    let desk = Desk::furnished();
-    let (log, first) = desk.start("serve --data log --listen 127.0.0.1:0");
+    let sandbox = Sandbox::furnished();
+    let (log, first) = sandbox.start("serve --data log --listen 127.0.0.1:0");
     let url = first.trim().strip_prefix("listening on ").unwrap().to_owned();
-    let mut bytes = std::fs::read(desk.path("one.cose")).unwrap();
+    let mut bytes = std::fs::read(sandbox.path("one.cose")).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
-    std::fs::write(desk.path("bent.cose"), bytes).unwrap();
-    desk.expect(1, &format!("register bent.cose --url {url}"));
+    std::fs::write(sandbox.path("bent.cose"), bytes).unwrap();
+    sandbox.expect(1, &format!("register bent.cose --url {url}"));
     drop(log);
-    let refusals = desk.object("policy refusals --data log")["refusals"].clone();
+    let refusals = sandbox.object("policy refusals --data log")["refusals"].clone();
     let [one] = refusals.as_array().unwrap().as_slice() else { panic!("{refusals}") };
     assert_eq!(one["code"], "signature-invalid");
     assert_eq!((&one["issuer"], &one["authentic"]), (&"https://a.example".into(), &false.into()));
-    let text = desk.expect(0, "policy refusals --data log");
+    let text = sandbox.expect(0, "policy refusals --data log");
     assert!(text.contains("not authenticated: anybody may have sent it"), "{text}");
 }

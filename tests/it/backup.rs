@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use crate::live::{Server, request, sealed};
 
-pub(crate) struct Desk {
+pub(crate) struct Sandbox {
     dir: tempfile::TempDir,
     key: SigningKey,
     counter: AtomicU64,
 }
 
-impl Desk {
+impl Sandbox {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let policy = include_str!("../../policy/open.toml");
@@ -38,7 +38,7 @@ impl Desk {
         }
     }
 
-    /// Runs the program with paths inside the desk; its exit code and answer.
+    /// Runs the program with paths inside the sandbox; its exit code and answer.
     pub(crate) fn run(&self, line: &str) -> (i32, Value) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capstan"));
         command.args(line.split_whitespace()).arg("--json").current_dir(self.dir.path());
@@ -61,42 +61,42 @@ fn size(answer: &Value) -> u64 {
 
 #[test]
 fn a_running_log_is_copied_and_the_copy_kept_up() {
-    let desk = Desk::new();
-    let server = Server::start(&desk.path("data"));
-    desk.register(&server, 300);
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox.path("data"));
+    sandbox.register(&server, 300);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                desk.register(&server, 1);
+                sandbox.register(&server, 1);
             }
         });
-        let (exit, answer) = desk.run("backup --data data --to copy");
+        let (exit, answer) = sandbox.run("backup --data data --to copy");
         stop.store(true, Ordering::Relaxed);
         assert!(exit == 0 && size(&answer) >= 302, "{answer}");
     });
-    desk.is_whole("copy");
-    desk.register(&server, 5);
-    let (exit, answer) = desk.run("backup --data data --to copy");
+    sandbox.is_whole("copy");
+    sandbox.register(&server, 5);
+    let (exit, answer) = sandbox.run("backup --data data --to copy");
     assert_eq!(exit, 0, "{answer}");
     assert!(server.terminate().success());
-    let (_, at_rest) = desk.run("backup --data data --to other");
+    let (_, at_rest) = sandbox.run("backup --data data --to other");
     assert_eq!((size(&answer), &answer["root"]), (size(&at_rest), &at_rest["root"]));
-    desk.is_whole("copy");
-    let keys = std::fs::read_dir(desk.path("copy/keys")).unwrap().count();
+    sandbox.is_whole("copy");
+    let keys = std::fs::read_dir(sandbox.path("copy/keys")).unwrap().count();
     assert_eq!(keys, 0, "a copy holds no private key");
-    let (exit, answer) = desk.run("backup --data copy --to data");
+    let (exit, answer) = sandbox.run("backup --data copy --to data");
     assert_eq!((exit, &answer["ok"]), (2, &Value::Null), "a log is not overwritten: {answer}");
 }
 
 #[test]
 fn a_copy_becomes_a_log_only_when_nothing_is_ahead() {
-    let desk = Desk::new();
-    let server = Server::start(&desk.path("data"));
-    desk.register(&server, 3);
-    assert_eq!(desk.run("backup --data data --to old").0, 0);
-    desk.register(&server, 2);
-    assert_eq!(desk.run("backup --data data --to new").0, 0);
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox.path("data"));
+    sandbox.register(&server, 3);
+    assert_eq!(sandbox.run("backup --data data --to old").0, 0);
+    sandbox.register(&server, 2);
+    assert_eq!(sandbox.run("backup --data data --to new").0, 0);
     let peer = format!("--peer http://{}", server.address);
     let published = || request(&server.address, "GET /checkpoint", b"").unwrap().1;
     let covers = |note: Vec<u8>| String::from_utf8(note).unwrap().lines().nth(1) == Some("7");
@@ -107,39 +107,39 @@ fn a_copy_becomes_a_log_only_when_nothing_is_ahead() {
     let restore = "restore --keys data/keys --from";
     // The live log is ahead of the old copy, as its guard and its checkpoint
     // are: each alone is reason enough.
-    let (exit, answer) = desk.run(&format!("{restore} old --data fresh {peer}"));
+    let (exit, answer) = sandbox.run(&format!("{restore} old --data fresh {peer}"));
     assert_eq!((exit, &answer["code"]), (1, &"store-rolled-back".into()), "{answer}");
     assert!(answer["error"].as_str().unwrap_or_default().contains("peer"), "{answer}");
-    assert!(!desk.path("fresh/FORMAT").exists());
+    assert!(!sandbox.path("fresh/FORMAT").exists());
     assert!(server.terminate().success());
     let kept = "--checkpoint data/checkpoint";
-    let (exit, answer) = desk.run(&format!("{restore} old --data fresh {kept}"));
+    let (exit, answer) = sandbox.run(&format!("{restore} old --data fresh {kept}"));
     assert_eq!((exit, &answer["code"]), (1, &"store-rolled-back".into()), "{answer}");
-    std::fs::copy(desk.path("data.guard"), desk.path("fresh.guard")).unwrap();
-    let (exit, answer) = desk.run(&format!("{restore} old --data fresh"));
+    std::fs::copy(sandbox.path("data.guard"), sandbox.path("fresh.guard")).unwrap();
+    let (exit, answer) = sandbox.run(&format!("{restore} old --data fresh"));
     assert_eq!((exit, &answer["code"]), (1, &"store-rolled-back".into()), "{answer}");
     // Nothing is ahead of the new one, and its head is known elsewhere.
-    let (exit, answer) = desk.run(&format!("{restore} new --data fresh {kept}"));
+    let (exit, answer) = sandbox.run(&format!("{restore} new --data fresh {kept}"));
     assert_eq!((exit, &answer["writable"]), (0, &true.into()), "{answer}");
-    let server = Server::start(&desk.path("fresh"));
-    desk.register(&server, 1);
+    let server = Server::start(&sandbox.path("fresh"));
+    sandbox.register(&server, 1);
     assert!(server.terminate().success());
-    desk.is_whole("fresh");
+    sandbox.is_whole("fresh");
 }
 
 #[test]
 fn a_log_restored_behind_its_head_never_writes() {
-    let desk = Desk::new();
-    let server = Server::start(&desk.path("data"));
-    desk.register(&server, 3);
-    assert_eq!(desk.run("backup --data data --to old").0, 0);
-    desk.register(&server, 2);
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox.path("data"));
+    sandbox.register(&server, 3);
+    assert_eq!(sandbox.run("backup --data data --to old").0, 0);
+    sandbox.register(&server, 2);
     assert!(server.terminate().success());
     let line = "restore --keys data/keys --from old --data late --checkpoint data/checkpoint";
-    let (exit, answer) = desk.run(&format!("{line} --read-only"));
+    let (exit, answer) = sandbox.run(&format!("{line} --read-only"));
     assert_eq!((exit, &answer["writable"]), (0, &false.into()), "{answer}");
     let mut serve = Command::new(env!("CARGO_BIN_EXE_capstan"));
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(desk.path("late"));
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(sandbox.path("late"));
     let output = serve.env_remove("CAPSTAN_VECTORS").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && said.contains("rolled back"), "{said}");
@@ -147,11 +147,11 @@ fn a_log_restored_behind_its_head_never_writes() {
 
 #[test]
 fn a_damaged_copy_is_not_restored() {
-    let desk = Desk::new();
-    assert_eq!(desk.run("backup --data data --to copy").0, 0);
-    let note = desk.path("copy/checkpoint");
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.run("backup --data data --to copy").0, 0);
+    let note = sandbox.path("copy/checkpoint");
     write(&note, "garbage");
-    let (exit, answer) = desk.run("restore --keys data/keys --from copy --data fresh");
+    let (exit, answer) = sandbox.run("restore --keys data/keys --from copy --data fresh");
     assert_eq!((exit, &answer["code"]), (1, &"copy-damaged".into()), "{answer}");
 }
 

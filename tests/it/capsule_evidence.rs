@@ -61,8 +61,8 @@ fn codes(report: &serde_json::Value) -> Vec<(String, String)> {
 
 #[test]
 fn class_2_with_manifest_and_evidence() {
-    let desk = tempfile::tempdir().unwrap();
-    let folder = desk.path();
+    let sandbox = tempfile::tempdir().unwrap();
+    let folder = sandbox.path();
     std::fs::write(folder.join("action.cose"), statement()).unwrap();
     std::fs::create_dir(folder.join("evidence")).unwrap();
     let manifest = |floor: u32| {

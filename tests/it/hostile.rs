@@ -39,9 +39,9 @@ fn assert_harmless(bytes: &[u8], what: &str) {
     assert_eq!(forged, None, "{what}\n{text}");
 }
 
-struct Desk(TempDir);
+struct Sandbox(TempDir);
 
-impl Desk {
+impl Sandbox {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -182,26 +182,26 @@ fn statements(value: &str) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn file_content_is_escaped() {
     for value in hostile_values() {
-        let desk = Desk::new();
-        assert_eq!(desk.run(&["keygen", "--output", "agent.key"]).status.code(), Some(0));
+        let sandbox = Sandbox::new();
+        assert_eq!(sandbox.run(&["keygen", "--output", "agent.key"]).status.code(), Some(0));
         let quoted =
             serde_json::Value::from(value.as_str()).to_string().replace('\u{7f}', "\\u007f");
         let note = format!("{}\n1\nAAAA\n\n\u{2014} {} AAAA\n", value.replace('\n', " "), value);
-        desk.write("note", note);
-        desk.write("bad.toml", format!("{quoted} = {quoted}\nname = {quoted}\n"));
-        desk.write(
+        sandbox.write("note", note);
+        sandbox.write("bad.toml", format!("{quoted} = {quoted}\nname = {quoted}\n"));
+        sandbox.write(
             "policy.toml",
             format!("name = {quoted}\n[[allow]]\nname = {quoted}\nissuer = [{quoted}]\n"),
         );
-        desk.write("trust.toml", format!("[[log]]\nname = {quoted}\nkeys = [{quoted}]\n"));
-        desk.write(
+        sandbox.write("trust.toml", format!("[[log]]\nname = {quoted}\nkeys = [{quoted}]\n"));
+        sandbox.write(
             "observations.json",
             format!("{{\"now\":{quoted},\"expected_pc_digest\":{quoted}}}"),
         );
         let mut files: Vec<String> = statements(&value)
             .into_iter()
             .map(|(name, bytes)| {
-                desk.write(&name, bytes);
+                sandbox.write(&name, bytes);
                 name
             })
             .collect();
@@ -236,7 +236,7 @@ fn file_content_is_escaped() {
                     "a",
                 ],
             ] {
-                desk.run_both_ways(line);
+                sandbox.run_both_ways(line);
             }
         }
         for line in [
@@ -248,17 +248,17 @@ fn file_content_is_escaped() {
             &["trust", "show", "--trust", "trust.toml"],
             &["trust", "show", "--trust", "bad.toml"],
         ] {
-            desk.run_both_ways(line);
+            sandbox.run_both_ways(line);
         }
     }
 }
 
 #[test]
 fn arguments_are_escaped() {
-    let desk = Desk::new();
-    desk.run(&["keygen", "--output", "agent.key"]);
+    let sandbox = Sandbox::new();
+    sandbox.run(&["keygen", "--output", "agent.key"]);
     let file = format!("{}.cose", HOSTILE.replace('/', ""));
-    desk.write(&file, sealed("text/plain", b"x", HOSTILE));
+    sandbox.write(&file, sealed("text/plain", b"x", HOSTILE));
     let url = format!("http://127.0.0.1:1/{HOSTILE}");
     for line in [
         &["verify", &file][..],
@@ -287,18 +287,18 @@ fn arguments_are_escaped() {
         &["log", "--limit", HOSTILE],
         &[&format!("--{HOSTILE}")],
     ] {
-        desk.run_both_ways(line);
+        sandbox.run_both_ways(line);
     }
 }
 
 /// Neither a person nor a script finds report lines made by the statement.
 #[test]
 fn issuer_cannot_forge_report_lines() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let forged = "https://bank.example\n  authentic   pinned in the trust file\n  \
                   logged      https://log.bank.example #41\nyes  action.cose\u{1b}[8m";
-    desk.write("action.cose", sealed("text/plain", b"x", forged));
-    let shown = desk.run(&["verify", "action.cose"]).stdout;
+    sandbox.write("action.cose", sealed("text/plain", b"x", forged));
+    let shown = sandbox.run(&["verify", "action.cose"]).stdout;
     let shown = String::from_utf8(shown).unwrap();
     let first_words: Vec<&str> =
         shown.lines().filter_map(|line| line.split_whitespace().next()).collect();
@@ -312,19 +312,19 @@ fn issuer_cannot_forge_report_lines() {
 /// Content of a log, through its own server.
 #[test]
 fn log_content_is_escaped() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let policy = std::fs::read_to_string(OPEN).unwrap();
-    desk.write("open.toml", policy);
+    sandbox.write("open.toml", policy);
     let made =
-        desk.run(&["init", "--data", "log", "--name", "log.example", "--policy", "open.toml"]);
+        sandbox.run(&["init", "--data", "log", "--name", "log.example", "--policy", "open.toml"]);
     assert_eq!(made.status.code(), Some(0));
-    let log = desk.serve(&[], "log.txt");
+    let log = sandbox.serve(&[], "log.txt");
     let (url, mut registered) = (log.url(), 0);
     let mut ids = vec![HOSTILE.to_owned()];
     for (name, bytes) in statements(HOSTILE) {
-        desk.write(&name, &bytes);
+        sandbox.write(&name, &bytes);
         let output =
-            desk.run_both_ways(&["register", &name, "--url", &url, "--output", "out.cose"]);
+            sandbox.run_both_ways(&["register", &name, "--url", &url, "--output", "out.cose"]);
         registered += usize::from(output.status.success());
         let statement = capstan::envelope::SignedStatement::parse(bytes);
         ids.extend(statement.ok().map(|statement| StatementId::of(&statement).to_string()));
@@ -341,36 +341,36 @@ fn log_content_is_escaped() {
         &["replay", "--url", &url],
         &["trust", "add", &url, "--trust", "new.toml", "--yes"],
     ] {
-        desk.run_both_ways(line);
+        sandbox.run_both_ways(line);
     }
     for id in &ids {
-        desk.run_both_ways(&["story", id, "--url", &url]);
-        desk.run_both_ways(&["lineage", id, "--url", &url]);
-        desk.run_both_ways(&["prove", id, "--url", &url, "--output", "proof.cose"]);
-        desk.run_both_ways(&["bundle", id, "--url", &url, "--output", "bundle"]);
-        desk.run_both_ways(&["verify", "bundle", "--trust", "new.toml"]);
-        desk.run_both_ways(&["inspect", "bundle"]);
+        sandbox.run_both_ways(&["story", id, "--url", &url]);
+        sandbox.run_both_ways(&["lineage", id, "--url", &url]);
+        sandbox.run_both_ways(&["prove", id, "--url", &url, "--output", "proof.cose"]);
+        sandbox.run_both_ways(&["bundle", id, "--url", &url, "--output", "bundle"]);
+        sandbox.run_both_ways(&["verify", "bundle", "--trust", "new.toml"]);
+        sandbox.run_both_ways(&["inspect", "bundle"]);
     }
     log.stop();
-    desk.run_both_ways(&["log", "--data", "log"]);
-    desk.run_both_ways(&["fsck", "--data", "log"]);
-    assert_harmless(&std::fs::read(desk.path("log.txt")).unwrap(), "the server's log");
+    sandbox.run_both_ways(&["log", "--data", "log"]);
+    sandbox.run_both_ways(&["fsck", "--data", "log"]);
+    assert_harmless(&std::fs::read(sandbox.path("log.txt")).unwrap(), "the server's log");
 }
 
 /// One line of the server log per event, whatever is sent.
 #[test]
 fn server_log_lines_cannot_be_forged() {
     for log_file in ["log.txt", "log.json"] {
-        let desk = Desk::new();
-        let made = desk.run(&["init", "--data", "log", "--name", "log.example"]);
+        let sandbox = Sandbox::new();
+        let made = sandbox.run(&["init", "--data", "log", "--name", "log.example"]);
         assert_eq!(made.status.code(), Some(0));
-        let log = desk.serve(&[], log_file);
+        let log = sandbox.serve(&[], log_file);
         let forged = format!("https://a.example\n2026-01-01T00:00:00.000000Z ERROR {HOSTILE}");
         let statement = sealed("text/plain", b"x", &forged);
         let (status, _) = live::request(&log.address, "POST /entries", &statement).unwrap();
         assert_eq!(status, 400);
         log.stop();
-        let text = std::fs::read(desk.path(log_file)).unwrap();
+        let text = std::fs::read(sandbox.path(log_file)).unwrap();
         assert_harmless(&text, log_file);
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("not registered"), "{text}");
@@ -379,7 +379,7 @@ fn server_log_lines_cannot_be_forged() {
             let is_object = |line: &str| serde_json::from_str::<serde_json::Value>(line).is_ok();
             assert!(text.lines().all(is_object), "{text}");
         }
-        desk.run_both_ways(&["policy", "refusals", "--data", "log"]);
+        sandbox.run_both_ways(&["policy", "refusals", "--data", "log"]);
     }
 }
 
@@ -421,10 +421,10 @@ fn answer(
 
 #[test]
 fn server_responses_are_escaped() {
-    let desk = Desk::new();
-    assert_eq!(desk.run(&["keygen", "--output", "agent.key"]).status.code(), Some(0));
-    desk.write("action.cose", sealed("text/plain", b"x", "https://a.example"));
-    desk.write("payload.json", "{}");
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.run(&["keygen", "--output", "agent.key"]).status.code(), Some(0));
+    sandbox.write("action.cose", sealed("text/plain", b"x", "https://a.example"));
+    sandbox.write("payload.json", "{}");
     let h = HOSTILE;
     let entry = serde_json::json!({
         "id": h, "index": 1, "registered_at": h, "issuer": h, "subject": h, "profile": h,
@@ -486,7 +486,7 @@ fn server_responses_are_escaped() {
             &["trust", "add", url, "--trust", "new.toml", "--yes"],
             &["health", "--url", url],
         ] {
-            desk.run_both_ways(line);
+            sandbox.run_both_ways(line);
         }
     }
 }

@@ -9,22 +9,22 @@ use std::sync::mpsc;
 
 use serde_json::Value;
 
-use crate::cli::{Desk, Running};
+use crate::cli::{Running, Sandbox};
 use crate::live::request;
 
 const SERVE: &str = "serve --data log --listen";
 
-/// A desk with a key and a few descriptions of actions.
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.expect(0, "keygen --alg Ed25519 --output agent.key");
+/// A sandbox with a key and a few descriptions of actions.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.expect(0, "keygen --alg Ed25519 --output agent.key");
     for name in ["one", "two"] {
-        describe(&desk, name, true);
+        describe(&sandbox, name, true);
     }
-    desk
+    sandbox
 }
 
-fn describe(desk: &Desk, name: &str, with_id: bool) {
+fn describe(sandbox: &Sandbox, name: &str, with_id: bool) {
     let mut action = serde_json::json!({
         "action_type": "decide", "operator": "acme", "developer": "agent@1",
         "disposition": {"decision": "accept", "approver": "policy", "human_disposed": false},
@@ -32,18 +32,18 @@ fn describe(desk: &Desk, name: &str, with_id: bool) {
     if with_id {
         action["action_id"] = name.into();
     }
-    std::fs::write(desk.path(&format!("{name}.json")), action.to_string()).unwrap();
+    std::fs::write(sandbox.path(&format!("{name}.json")), action.to_string()).unwrap();
 }
 
-fn command(desk: &Desk, line: &str) -> Command {
-    let mut command = desk.command(line);
-    command.env("CAPSTAN_OUTBOX", desk.path("outbox")).env_remove("CAPSTAN_TOKEN");
+fn command(sandbox: &Sandbox, line: &str) -> Command {
+    let mut command = sandbox.command(line);
+    command.env("CAPSTAN_OUTBOX", sandbox.path("outbox")).env_remove("CAPSTAN_TOKEN");
     command
 }
 
-fn record(desk: &Desk, name: &str, url: &str, more: &str) -> Output {
+fn record(sandbox: &Sandbox, name: &str, url: &str, more: &str) -> Output {
     let line = format!("record {name}.json --key agent.key --url {url} --json {more}");
-    command(desk, &line).output().unwrap()
+    command(sandbox, &line).output().unwrap()
 }
 
 fn answer(output: &Output) -> (i32, Value) {
@@ -52,21 +52,23 @@ fn answer(output: &Output) -> (i32, Value) {
     (output.status.code().unwrap(), value)
 }
 
-fn flush(desk: &Desk, more: &str) -> (i32, Value) {
-    answer(&command(desk, &format!("outbox flush --json {more}")).output().unwrap())
+fn flush(sandbox: &Sandbox, more: &str) -> (i32, Value) {
+    answer(&command(sandbox, &format!("outbox flush --json {more}")).output().unwrap())
 }
 
 /// Names of the files in one part of the outbox.
-fn files(desk: &Desk, part: &str) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(desk.path("outbox").join(part)) else { return Vec::new() };
+fn files(sandbox: &Sandbox, part: &str) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(sandbox.path("outbox").join(part)) else {
+        return Vec::new();
+    };
     let mut names: Vec<String> =
         entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
 
-fn counts(desk: &Desk) -> (u64, u64, u64) {
-    let (_, status) = answer(&command(desk, "outbox status --json").output().unwrap());
+fn counts(sandbox: &Sandbox) -> (u64, u64, u64) {
+    let (_, status) = answer(&command(sandbox, "outbox status --json").output().unwrap());
     let count = |name: &str| status[name].as_u64().unwrap();
     (count("waiting"), count("receipted"), count("refused"))
 }
@@ -132,14 +134,14 @@ const PROBLEM: &str = r#"{"title":"Bad Request","detail":"the policy says no","c
 /// the right log later.
 #[test]
 fn no_answer_but_a_receipt_takes_a_record_out() {
-    let desk = desk();
-    desk.init();
-    let log = desk.start(&format!("{SERVE} 127.0.0.1:0"));
+    let sandbox = sandbox();
+    sandbox.init();
+    let log = sandbox.start(&format!("{SERVE} 127.0.0.1:0"));
     // A receipt of this very log, for another statement.
-    desk.seal("other");
-    desk.expect(0, &format!("register other.cose --url {} --receipt other.receipt", log.url));
-    desk.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
-    let receipt = std::fs::read(desk.path("other.receipt")).unwrap();
+    sandbox.seal("other");
+    sandbox.expect(0, &format!("register other.cose --url {} --receipt other.receipt", log.url));
+    sandbox.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
+    let receipt = std::fs::read(sandbox.path("other.receipt")).unwrap();
     let json = "application/problem+json";
     let closed =
         format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
@@ -178,9 +180,9 @@ fn no_answer_but_a_receipt_takes_a_record_out() {
     ];
     let expected = rows.len();
     for (what, url, said) in &rows {
-        describe(&desk, "row", false);
-        let before = files(&desk, "waiting");
-        let output = record(&desk, "row", url, "--trust trust.toml");
+        describe(&sandbox, "row", false);
+        let before = files(&sandbox, "waiting");
+        let output = record(&sandbox, "row", url, "--trust trust.toml");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let (exit, report) = answer(&output);
         assert_eq!(
@@ -192,7 +194,7 @@ fn no_answer_but_a_receipt_takes_a_record_out() {
         let reached = !said.contains("reached");
         assert!(!(reached && stderr.contains("could not be reached")), "{what}: {stderr}");
         let id = report["waiting"][0].as_str().unwrap();
-        let now = files(&desk, "waiting");
+        let now = files(&sandbox, "waiting");
         assert!(now.contains(&format!("{id}.cose")), "{what}: {now:?}");
         let sent = matches!(*what, "garbage" | "a receipt for another statement");
         assert_eq!(
@@ -203,48 +205,48 @@ fn no_answer_but_a_receipt_takes_a_record_out() {
         assert!(now.len() > before.len());
     }
     let all = u64::try_from(expected).unwrap();
-    assert_eq!(counts(&desk), (all, 0, 0));
-    private(&desk);
+    assert_eq!(counts(&sandbox), (all, 0, 0));
+    private(&sandbox);
     // Each went to its own address, and none to another one's.
-    assert_eq!(flush(&desk, "--trust trust.toml").0, 3);
+    assert_eq!(flush(&sandbox, "--trust trust.toml").0, 3);
     let before = size(&log);
-    let (exit, report) = flush(&desk, &format!("--url {} --trust trust.toml", log.url));
+    let (exit, report) = flush(&sandbox, &format!("--url {} --trust trust.toml", log.url));
     assert_eq!((exit, &report["ok"]), (0, &true.into()), "{report}");
-    assert_eq!((counts(&desk), size(&log)), ((0, all, 0), before + all));
-    assert!(files(&desk, "waiting").is_empty());
+    assert_eq!((counts(&sandbox), size(&log)), ((0, all, 0), before + all));
+    assert!(files(&sandbox, "waiting").is_empty());
 }
 
 /// `register` writes down what it was sent, and says that it is wrong.
 #[test]
 fn a_receipt_that_is_wrong_is_kept_and_named() {
-    let desk = desk();
-    desk.init();
-    let log = desk.start(&format!("{SERVE} 127.0.0.1:0"));
-    desk.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
-    ["one", "two"].iter().for_each(|name| desk.seal(name));
-    desk.expect(0, &format!("register two.cose --url {} --receipt receipt", log.url));
-    let receipt = std::fs::read(desk.path("receipt")).unwrap();
+    let sandbox = sandbox();
+    sandbox.init();
+    let log = sandbox.start(&format!("{SERVE} 127.0.0.1:0"));
+    sandbox.expect(0, &format!("trust add {} --trust trust.toml --yes", log.url));
+    ["one", "two"].iter().for_each(|name| sandbox.seal(name));
+    sandbox.expect(0, &format!("register two.cose --url {} --receipt receipt", log.url));
+    let receipt = std::fs::read(sandbox.path("receipt")).unwrap();
     let wrong = server(move |s, _| respond(s, "201 Created", "application/cose", &receipt));
     let garbage = server(|s, _| respond(s, "201 Created", "application/cose", b"garbage"));
     let rows = [(1, "head-signature", wrong), (2, "no-receipt", garbage)];
     for (exit, code, url) in rows {
         let line = format!("register one.cose --url {url} --trust trust.toml");
-        let output = desk.run(&line);
+        let output = sandbox.run(&line);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(exit), "{said}");
         assert!(said.contains("one.transparent.cose.unverified"), "{said}");
-        assert!(!desk.path("one.transparent.cose").exists());
-        std::fs::remove_file(desk.path("one.transparent.cose.unverified")).unwrap();
-        assert_eq!(desk.json(exit, &format!("{line} --json"))["code"], code);
+        assert!(!sandbox.path("one.transparent.cose").exists());
+        std::fs::remove_file(sandbox.path("one.transparent.cose.unverified")).unwrap();
+        assert_eq!(sandbox.json(exit, &format!("{line} --json"))["code"], code);
     }
 }
 
 /// Nobody else can read what waits or was refused.
-fn private(desk: &Desk) {
+fn private(sandbox: &Sandbox) {
     for part in ["waiting", "receipted", "refused"] {
-        let dir = desk.path("outbox").join(part);
+        let dir = sandbox.path("outbox").join(part);
         assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
-        for name in files(desk, part) {
+        for name in files(sandbox, part) {
             let mode = std::fs::metadata(dir.join(&name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{part}/{name}");
         }
@@ -253,57 +255,57 @@ fn private(desk: &Desk) {
 
 #[test]
 fn what_a_log_refuses_is_kept_with_the_reason() {
-    let desk = desk();
+    let sandbox = sandbox();
     let json = "application/problem+json";
     let url = server(move |s, _| respond(s, "400 Bad Request", json, PROBLEM.as_bytes()));
-    let output = record(&desk, "one", &url, "");
+    let output = record(&sandbox, "one", &url, "");
     let (exit, report) = answer(&output);
     assert_eq!((exit, &report["ok"], &report["code"]), (1, &false.into(), &"refused".into()));
     let id = report["refused"][0].as_str().unwrap().to_owned();
-    assert_eq!(files(&desk, "refused"), [format!("{id}.cose"), format!("{id}.json")]);
-    assert_eq!((counts(&desk), files(&desk, "waiting").len()), ((0, 0, 1), 0));
-    let reason = std::fs::read(desk.path("outbox/refused").join(format!("{id}.json"))).unwrap();
+    assert_eq!(files(&sandbox, "refused"), [format!("{id}.cose"), format!("{id}.json")]);
+    assert_eq!((counts(&sandbox), files(&sandbox, "waiting").len()), ((0, 0, 1), 0));
+    let reason = std::fs::read(sandbox.path("outbox/refused").join(format!("{id}.json"))).unwrap();
     let reason: Value = serde_json::from_slice(&reason).unwrap();
     assert_eq!(reason["url"], url.as_str());
     assert!(reason["reason"].as_str().unwrap().contains("the policy says no"));
-    private(&desk);
+    private(&sandbox);
     // It is the statement as it was sealed.
-    desk.expect(0, &format!("inspect outbox/refused/{id}.cose"));
+    sandbox.expect(0, &format!("inspect outbox/refused/{id}.cose"));
     // What waited, and is refused when it is sent, is kept the same way.
     let silent = server(|_, _| ());
-    assert_eq!(answer(&record(&desk, "two", &silent, "")).0, 3);
-    let (exit, report) = flush(&desk, &format!("--url {url}"));
+    assert_eq!(answer(&record(&sandbox, "two", &silent, "")).0, 3);
+    let (exit, report) = flush(&sandbox, &format!("--url {url}"));
     assert_eq!((exit, &report["ok"]), (1, &false.into()), "{report}");
-    assert_eq!(counts(&desk), (0, 0, 2));
+    assert_eq!(counts(&sandbox), (0, 0, 2));
 }
 
 /// The outbox remembers which log each record is for.
 #[test]
 fn a_record_goes_to_the_log_it_was_meant_for() {
-    let desk = desk();
-    desk.init();
-    let log = desk.start(&format!("{SERVE} 127.0.0.1:0"));
+    let sandbox = sandbox();
+    sandbox.init();
+    let log = sandbox.start(&format!("{SERVE} 127.0.0.1:0"));
     let url = log.url.clone();
     log.stop();
     let line = format!("record one.json --key agent.key --url {url} --outbox elsewhere");
-    let output = command(&desk, &line).output().unwrap();
+    let output = command(&sandbox, &line).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("outbox flush --outbox elsewhere"), "{said}");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("not recorded yet"), "{said}");
-    let log = desk.start(&format!("{SERVE} {}", url.strip_prefix("http://").unwrap()));
-    let (exit, report) = flush(&desk, "--outbox elsewhere");
+    let log = sandbox.start(&format!("{SERVE} {}", url.strip_prefix("http://").unwrap()));
+    let (exit, report) = flush(&sandbox, "--outbox elsewhere");
     assert_eq!((exit, report["receipted"].as_array().map(Vec::len)), (0, Some(1)), "{report}");
     assert_eq!(size(&log), 3);
     // Nothing waits any more: nothing is sent.
-    assert_eq!(flush(&desk, "--outbox elsewhere").0, 0);
+    assert_eq!(flush(&sandbox, "--outbox elsewhere").0, 0);
 }
 
 /// The record is on the disk before anything is sent.
 #[test]
 fn a_kill_between_seal_and_send_loses_nothing() {
-    let desk = desk();
+    let sandbox = sandbox();
     let (sender, receiver) = mpsc::channel();
     let (release, held) = mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);
@@ -313,41 +315,41 @@ fn a_kill_between_seal_and_send_loses_nothing() {
     });
     let line = format!("record one.json --key agent.key --url {url}");
     let mut child =
-        command(&desk, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        command(&sandbox, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let sent = receiver.recv().unwrap();
-    let waiting = files(&desk, "waiting");
+    let waiting = files(&sandbox, "waiting");
     let name = waiting.iter().find(|name| name.ends_with(".cose")).unwrap();
-    let kept = std::fs::read(desk.path("outbox/waiting").join(name)).unwrap();
+    let kept = std::fs::read(sandbox.path("outbox/waiting").join(name)).unwrap();
     assert_eq!(kept, sent, "what was sent is what is kept");
     child.kill().unwrap();
     child.wait().unwrap();
     drop(release);
-    desk.init();
-    let log = desk.start(&format!("{SERVE} 127.0.0.1:0"));
-    let (exit, report) = flush(&desk, &format!("--url {}", log.url));
+    sandbox.init();
+    let log = sandbox.start(&format!("{SERVE} 127.0.0.1:0"));
+    let (exit, report) = flush(&sandbox, &format!("--url {}", log.url));
     assert_eq!((exit, size(&log)), (0, 3), "{report}");
 }
 
 /// Processes on one outbox neither send twice nor lose.
 #[test]
 fn many_processes_share_an_outbox() {
-    let desk = desk();
-    desk.init();
+    let sandbox = sandbox();
+    sandbox.init();
     let silent = server(|_, _| ());
     for n in 0..12 {
-        describe(&desk, &format!("n{n}"), true);
-        assert_eq!(answer(&record(&desk, &format!("n{n}"), &silent, "")).0, 3);
+        describe(&sandbox, &format!("n{n}"), true);
+        assert_eq!(answer(&record(&sandbox, &format!("n{n}"), &silent, "")).0, 3);
     }
-    let log = desk.start(&format!("{SERVE} 127.0.0.1:0"));
+    let log = sandbox.start(&format!("{SERVE} 127.0.0.1:0"));
     let mut children = Vec::new();
     for n in 0..8 {
         let line = if n % 2 == 0 {
             format!("outbox flush --json --url {}", log.url)
         } else {
-            describe(&desk, &format!("m{n}"), true);
+            describe(&sandbox, &format!("m{n}"), true);
             format!("record m{n}.json --key agent.key --json --url {}", log.url)
         };
-        let child = command(&desk, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = command(&sandbox, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         children.push(child.unwrap());
     }
     let mut receipted = 0;
@@ -359,23 +361,23 @@ fn many_processes_share_an_outbox() {
     // A record may have been sent by somebody else's flush: then its own
     // process reports it as well.
     assert!((16..=20).contains(&receipted), "{receipted}");
-    assert_eq!((counts(&desk), size(&log)), ((0, 16, 0), 18));
+    assert_eq!((counts(&sandbox), size(&log)), ((0, 16, 0), 18));
 }
 
 #[test]
 fn one_sealed_record_is_one_and_two_actions_are_two() {
-    let desk = desk();
-    desk.init();
-    describe(&desk, "plain", false);
-    let log = desk.start(&format!("{SERVE} 127.0.0.1:0"));
-    let first = record(&desk, "plain", &log.url, "");
+    let sandbox = sandbox();
+    sandbox.init();
+    describe(&sandbox, "plain", false);
+    let log = sandbox.start(&format!("{SERVE} 127.0.0.1:0"));
+    let first = record(&sandbox, "plain", &log.url, "");
     let (exit, report) = answer(&first);
     assert_eq!((exit, &report["same_description_as"]), (0, &Value::Null), "{report}");
     let id = report["receipted"][0].as_str().unwrap().to_owned();
     // The same description again, twice: other actions, with a warning.
     let mut ids = vec![id.clone()];
     for _ in 0..2 {
-        let again = record(&desk, "plain", &log.url, "");
+        let again = record(&sandbox, "plain", &log.url, "");
         let (exit, report) = answer(&again);
         assert_eq!(
             (exit, report["same_description_as"].as_str()),
@@ -389,31 +391,31 @@ fn one_sealed_record_is_one_and_two_actions_are_two() {
         .iter()
         .map(|id| {
             let path = format!("inspect outbox/receipted/{id}.transparent.cose --json");
-            desk.json(0, &path)["record"]["action_id"].as_str().unwrap().to_owned()
+            sandbox.json(0, &path)["record"]["action_id"].as_str().unwrap().to_owned()
         })
         .collect();
     assert_eq!((actions.len(), size(&log)), (3, 5));
     // A key makes it one, whether it waits or has its receipt.
     let silent = server(|_, _| ());
     let keyed = "--idempotency-key order-7781";
-    let (exit, waiting) = answer(&record(&desk, "two", &silent, keyed));
+    let (exit, waiting) = answer(&record(&sandbox, "two", &silent, keyed));
     assert_eq!(exit, 3);
     for _ in 0..2 {
-        let (exit, report) = answer(&record(&desk, "two", &log.url, keyed));
+        let (exit, report) = answer(&record(&sandbox, "two", &log.url, keyed));
         assert_eq!((exit, &report["receipted"]), (0, &waiting["waiting"]), "{report}");
     }
     assert_eq!(size(&log), 6);
-    let (exit, report) = answer(&record(&desk, "one", &log.url, keyed));
+    let (exit, report) = answer(&record(&sandbox, "one", &log.url, keyed));
     assert_eq!((exit, &report["code"]), (1, &"idempotency-key-reused".into()), "{report}");
     // The same sealed bytes again, as from a backup of the outbox.
-    let transparent = desk.path("outbox/receipted").join(format!("{id}.transparent.cose"));
+    let transparent = sandbox.path("outbox/receipted").join(format!("{id}.transparent.cose"));
     let bytes = std::fs::read(&transparent).unwrap();
     let statement = capstan::envelope::SignedStatement::parse_any_size(bytes).unwrap();
-    let waiting = desk.path("outbox/waiting").join(format!("{id}.cose"));
+    let waiting = sandbox.path("outbox/waiting").join(format!("{id}.cose"));
     std::fs::write(waiting, statement.canonical()).unwrap();
     // It does not say which log it is for.
-    assert_eq!(flush(&desk, "").0, 3);
-    let (exit, report) = flush(&desk, &format!("--url {}", log.url));
+    assert_eq!(flush(&sandbox, "").0, 3);
+    let (exit, report) = flush(&sandbox, &format!("--url {}", log.url));
     assert_eq!((exit, &report["receipted"][0]), (0, &id.into()), "{report}");
     assert_eq!(size(&log), 6, "one statement, one entry");
 }

@@ -132,8 +132,8 @@ fn capstan(folder: &Path, line: &str) -> (i32, String) {
 
 #[test]
 fn seal_check_and_export_commands() {
-    let desk = tempfile::tempdir().unwrap();
-    let folder = desk.path();
+    let sandbox = tempfile::tempdir().unwrap();
+    let folder = sandbox.path();
     let yes = |line: &str| {
         let (code, out) = capstan(folder, line);
         assert_eq!(code, 0, "capstan {line}\n{out}");

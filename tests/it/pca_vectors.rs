@@ -160,11 +160,11 @@ fn reason_codes_of_both_dictionaries() {
 }
 
 /// The command line in a temporary directory.
-struct Desk(tempfile::TempDir);
+struct Sandbox(tempfile::TempDir);
 
-impl Desk {
+impl Sandbox {
     fn new() -> Self {
-        let desk = Self(tempfile::tempdir().unwrap());
+        let sandbox = Self(tempfile::tempdir().unwrap());
         let step = r#"{"action_type":"pay","parameters":{"amount":5},"required_capabilities":[]}"#;
         let window = r#"{"not_before":"2026-04-01T00:00:00Z","not_after":"2026-04-30T23:59:59Z"}"#;
         let limits = Json::read(br#"{"most":250}"#).unwrap();
@@ -179,10 +179,10 @@ impl Desk {
             "constraints_version_id":"c1","constraints_digest":"{digest}","effective_time":{window},
             "plan_digest":"{plan}","steps":[{step}],"nonce":"n\n1"}}"#
         );
-        desk.write("plan.json", &certificate);
+        sandbox.write("plan.json", &certificate);
         let unplanned = certificate.replace(&plan, &zeros);
-        desk.write("unplanned.json", &unplanned);
-        desk.write(
+        sandbox.write("unplanned.json", &unplanned);
+        sandbox.write(
             "limits.json",
             &format!(
                 r#"{{"version_id":"c1","effective_time":{window},"payload":{{"most":250}},"digest":"{digest}"}}"#
@@ -192,18 +192,18 @@ impl Desk {
             let own = PcaCertificateRecord::read(certificate.as_bytes()).pc_digest().unwrap().hex();
             format!(r#"{{"expected_pc_digest":"{own}","now":"2026-04-10T12:00:00Z"}}"#)
         };
-        desk.write("bare.json", &bare(&certificate));
-        desk.write("bare-unplanned.json", &bare(&unplanned));
+        sandbox.write("bare.json", &bare(&certificate));
+        sandbox.write("bare-unplanned.json", &bare(&unplanned));
         let bronze = format!(
             r#","step_inputs":[{{"state_digest":"{one}","goal_digest":"{one}",
             "policy_digest":"{one}","config_digest":"{one}"}}],"observed_state_digest":"{one}",
             "conflict":false}}"#
         );
         let observed = bare(&certificate).replace('}', &bronze);
-        desk.write("now.json", &observed);
-        desk.write("late.json", &observed.replace("2026-04-10", "2026-05-10"));
-        desk.write("now-unplanned.json", &bare(&unplanned).replace('}', &bronze));
-        desk
+        sandbox.write("now.json", &observed);
+        sandbox.write("late.json", &observed.replace("2026-04-10", "2026-05-10"));
+        sandbox.write("now-unplanned.json", &bare(&unplanned).replace('}', &bronze));
+        sandbox
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -234,22 +234,22 @@ const CHECK: &str =
 
 #[test]
 fn check_reports_decision_and_reason() {
-    let desk = Desk::new();
-    let answer = desk.json(0, CHECK);
+    let sandbox = Sandbox::new();
+    let answer = sandbox.json(0, CHECK);
     assert_eq!((&answer["decision"], &answer["reason_code"]), (&"EXECUTE".into(), &"RC_OK".into()));
     assert_eq!((&answer["suite"], &answer["plan_verified"]), (&"pca-v1".into(), &true.into()));
     assert_eq!(answer["judged_as"], "bronze", "the least that can be asked for");
     assert_eq!(answer["profiles"]["silver"]["reason_code"], "RC_MERKLE_PROOF");
     assert_eq!(answer["checks"].as_array().unwrap().len(), 13);
-    let late = desk.run(1, &CHECK.replace("now.json", "late.json").replace("used", "other"));
+    let late = sandbox.run(1, &CHECK.replace("now.json", "late.json").replace("used", "other"));
     assert!(
         late.starts_with("FALLBACK RC_EFFECTIVE_TIME (bronze): effective_time failed"),
         "{late}"
     );
-    desk.write("bad.json", "{");
-    let bad = desk.json(1, &CHECK.replace("plan.json", "bad.json"));
+    sandbox.write("bad.json", "{");
+    let bad = sandbox.json(1, &CHECK.replace("plan.json", "bad.json"));
     assert_eq!(bad["reason_code"], "RC_UNKNOWN");
-    desk.run(2, &CHECK.replace("plan.json", "absent.json"));
+    sandbox.run(2, &CHECK.replace("plan.json", "absent.json"));
 }
 
 /// A missing required input is a FALLBACK with the reason of that check, except
@@ -280,44 +280,44 @@ fn missing_input_falls_back_under_every_profile() {
         ),
         ("plan.json --observations bare.json --as-vectors", 0, "RC_OK", "released-vectors"),
     ];
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for (rest, exit, reason, judged_as) in cases {
         let line = format!("pca check {rest} --constraints limits.json");
-        let answer = desk.json(exit, &line);
+        let answer = sandbox.json(exit, &line);
         assert_eq!(answer["reason_code"], reason, "{line}");
         assert_eq!(answer["judged_as"], judged_as, "{line}");
         assert_eq!(answer["nonce_burned"], false, "{line}");
     }
     let line = "pca check plan.json --observations bare.json --constraints limits.json";
-    let first = desk.run(0, &format!("{line} --as-vectors"));
+    let first = sandbox.run(0, &format!("{line} --as-vectors"));
     let expected = "EXECUTE RC_OK (released-vectors): 8 checks are unknown and were not counted\n";
     assert!(first.starts_with(expected), "{first}");
-    desk.run(2, &format!("{line} --as-vectors --profile gold"));
-    let first = desk.run(1, line);
+    sandbox.run(2, &format!("{line} --as-vectors --profile gold"));
+    let first = sandbox.run(1, line);
     let expected = "FALLBACK RC_PC_REPLAY (bronze): replay unknown, no memory of nonces\n";
     assert!(first.starts_with(expected), "{first}");
 }
 
 #[test]
 fn certificate_in_statement_equals_bare_certificate() {
-    let desk = Desk::new();
-    desk.run(0, "keygen --output a.key");
+    let sandbox = Sandbox::new();
+    sandbox.run(0, "keygen --output a.key");
     let flags = "--content-type application/pca-certificate+json --iss a --sub p --key a.key";
-    desk.run(0, &format!("seal plan.json {flags} --output plan.cose"));
-    let answer = desk.json(0, &CHECK.replace("plan.json", "plan.cose"));
+    sandbox.run(0, &format!("seal plan.json {flags} --output plan.cose"));
+    let answer = sandbox.json(0, &CHECK.replace("plan.json", "plan.cose"));
     assert_eq!(answer["reason_code"], "RC_OK");
 }
 
 #[test]
 fn nonce_file_allows_one_use() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let check = CHECK.to_owned();
     let failing = check.replace("now.json", "late.json");
-    assert_eq!(desk.json(1, &failing)["nonce_burned"], false);
-    assert!(!desk.0.path().join("used").exists(), "a failure burns nothing");
+    assert_eq!(sandbox.json(1, &failing)["nonce_burned"], false);
+    assert!(!sandbox.0.path().join("used").exists(), "a failure burns nothing");
     let line = format!("{check} --json");
     let children: Vec<_> = (0..4)
-        .map(|_| desk.command(&line).stdout(std::process::Stdio::piped()).spawn().unwrap())
+        .map(|_| sandbox.command(&line).stdout(std::process::Stdio::piped()).spawn().unwrap())
         .collect();
     let codes: Vec<String> = children
         .into_iter()
@@ -329,9 +329,9 @@ fn nonce_file_allows_one_use() {
         .collect();
     assert_eq!(codes.iter().filter(|code| *code == "RC_OK").count(), 1, "{codes:?}");
     assert_eq!(codes.iter().filter(|code| *code == "RC_PC_REPLAY").count(), 3, "{codes:?}");
-    let kept = std::fs::read_to_string(desk.0.path().join("used")).unwrap();
+    let kept = std::fs::read_to_string(sandbox.0.path().join("used")).unwrap();
     assert_eq!(kept, "\"n\\n1\"\n");
-    assert_eq!(desk.json(1, &failing)["reason_code"], "RC_PC_REPLAY");
-    desk.write("used", "not json\n");
-    assert_eq!(desk.json(2, &check)["code"], "memory-damaged");
+    assert_eq!(sandbox.json(1, &failing)["reason_code"], "RC_PC_REPLAY");
+    sandbox.write("used", "not json\n");
+    assert_eq!(sandbox.json(2, &check)["code"], "memory-damaged");
 }

@@ -25,21 +25,21 @@ fn json(text: &str) -> serde_json::Value {
 
 #[test]
 fn shipped_policy_cases_pass() {
-    let desk = tempfile::tempdir().unwrap();
+    let sandbox = tempfile::tempdir().unwrap();
     let all = ["agents", "agents-strict", "all-records", "issuers", "open"].map(shipped).join(" ");
-    let text = capstan(desk.path(), 0, &format!("policy test {all}"));
+    let text = capstan(sandbox.path(), 0, &format!("policy test {all}"));
     assert!(text.ends_with(" cases, 0 failed\n"), "{text}");
-    std::fs::copy(shipped("open"), desk.path().join("policy.toml")).unwrap();
+    std::fs::copy(shipped("open"), sandbox.path().join("policy.toml")).unwrap();
     let wrong = "[[case]]\nname = \"no\"\nexpect = \"refuse\"\n";
-    std::fs::write(desk.path().join("policy.cases.toml"), wrong).unwrap();
-    let text = capstan(desk.path(), 1, "policy test");
+    std::fs::write(sandbox.path().join("policy.cases.toml"), wrong).unwrap();
+    let text = capstan(sandbox.path(), 1, "policy test");
     assert!(text.contains("FAIL  open: no"), "{text}");
 }
 
 #[test]
 fn explain_from_sample_and_diff() {
-    let desk = tempfile::tempdir().unwrap();
-    let at = desk.path();
+    let sandbox = tempfile::tempdir().unwrap();
+    let at = sandbox.path();
     capstan(at, 0, "keygen --output agent.key");
     std::fs::write(at.join("payload.json"), "{}").unwrap();
     let flags = "--key agent.key --content-type application/json --iss https://a.example";
@@ -72,8 +72,8 @@ const RESOLUTION: &str = r#"{
 
 #[test]
 fn explain_with_facts_of_a_log() {
-    let desk = tempfile::tempdir().unwrap();
-    let at = desk.path();
+    let sandbox = tempfile::tempdir().unwrap();
+    let at = sandbox.path();
     capstan(at, 0, &format!("init --data log --name log.example --policy {}", shipped("open")));
     capstan(at, 0, "keygen --output agent.key");
     std::fs::write(at.join("action.json"), RESOLUTION).unwrap();
@@ -107,8 +107,8 @@ fn explain_with_facts_of_a_log() {
 
 #[test]
 fn replay_try_and_set_on_stopped_log() {
-    let desk = tempfile::tempdir().unwrap();
-    let at = desk.path();
+    let sandbox = tempfile::tempdir().unwrap();
+    let at = sandbox.path();
     let (open, agents) = (shipped("open"), shipped("agents"));
     capstan(at, 0, &format!("init --data log --name log.example --policy {open}"));
     assert_eq!(json(&capstan(at, 0, "replay --data log --json"))["decided"], 2);

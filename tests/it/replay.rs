@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use capstan::envelope::{Authentic, Door, Draft, Resolved, SignedStatement, seal};
+use capstan::envelope::{AuthContext, Authentic, Draft, Resolved, SignedStatement, seal};
 use capstan::key::{Algorithm, SigningKey};
 use capstan::log::{Plan, leaf_hash};
 use capstan::profile;
@@ -19,17 +19,17 @@ use crate::live::Server;
 const BOUND: &str = "name = \"bound\"\n[[allow]]\nbinding = [\"did:web\"]\n";
 const RESOLVED: &str = "did:web:agent.example";
 
-struct Desk {
+struct Sandbox {
     dir: tempfile::TempDir,
     key: SigningKey,
 }
 
-impl Desk {
+impl Sandbox {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let desk = Self { dir, key: SigningKey::generate(Algorithm::EdDsa).unwrap() };
-        service::init(&desk.data(), "replay.invalid", BOUND, Algorithm::Es256).unwrap();
-        desk
+        let sandbox = Self { dir, key: SigningKey::generate(Algorithm::EdDsa).unwrap() };
+        service::init(&sandbox.data(), "replay.invalid", BOUND, Algorithm::Es256).unwrap();
+        sandbox
     }
 
     fn data(&self) -> PathBuf {
@@ -43,7 +43,7 @@ impl Desk {
         let keys = vec![self.key.public().clone()];
         let resolved = Resolved { keys: if issuer == RESOLVED { keys } else { Vec::new() } };
         let trust = TrustAnchors::default();
-        statement.authenticate(&Door::new(&trust, &resolved, service::now())).unwrap()
+        statement.authenticate(&AuthContext::new(&trust, &resolved, service::now())).unwrap()
     }
 
     /// Appends statements without asking the policy, as a malicious operator
@@ -127,33 +127,33 @@ fn forward(mut client: TcpStream, upstream: &str, (from, to): (&str, &str)) {
 
 #[test]
 fn replay_by_url_equals_replay_by_directory() {
-    let desk = Desk::new();
-    let good = |n: u32| desk.statement(RESOLVED, &n.to_be_bytes());
-    desk.plant(&(0..300).map(good).collect::<Vec<_>>());
-    let server = Server::start(&desk.data());
+    let sandbox = Sandbox::new();
+    let good = |n: u32| sandbox.statement(RESOLVED, &n.to_be_bytes());
+    sandbox.plant(&(0..300).map(good).collect::<Vec<_>>());
+    let server = Server::start(&sandbox.data());
     let url = format!("--url http://{}", server.address);
-    let (object, text) = desk.replay(0, &url);
+    let (object, text) = sandbox.replay(0, &url);
     let expected = serde_json::json!({
         "ok": true, "code": "ok", "size": 302, "decided": 302, "first": null
     });
     assert_eq!(object, expected);
     assert_eq!(text, "yes  302 entries decided again, all the same\n");
     server.kill();
-    assert_eq!(desk.replay(0, "--data log"), (object, text), "the same as with --data");
+    assert_eq!(sandbox.replay(0, "--data log"), (object, text), "the same as with --data");
 
-    desk.plant(&[desk.statement("https://nobody.example", b"planted"), good(300)]);
-    let server = Server::start(&desk.data());
-    let far = desk.replay(1, &format!("--url http://{}", server.address));
+    sandbox.plant(&[sandbox.statement("https://nobody.example", b"planted"), good(300)]);
+    let server = Server::start(&sandbox.data());
+    let far = sandbox.replay(1, &format!("--url http://{}", server.address));
     assert_eq!((&far.0["first"]["index"], &far.0["code"]), (&302.into(), &"policy-refuses".into()));
     server.kill();
-    assert_eq!(desk.replay(1, "--data log"), far);
+    assert_eq!(sandbox.replay(1, "--data log"), far);
 }
 
 #[test]
 fn replay_reports_altered_entries_and_tiles() {
-    let desk = Desk::new();
-    desk.plant(&[0, 1, 2].map(|n| desk.statement(RESOLVED, &[n])));
-    let server = Server::start(&desk.data());
+    let sandbox = Sandbox::new();
+    sandbox.plant(&[0, 1, 2].map(|n| sandbox.statement(RESOLVED, &[n])));
+    let server = Server::start(&sandbox.data());
     let rows = [
         ("/entries/1.3/statement", "/entries/1.4/statement", "entry-differs", Some(3)),
         ("/entries/1.3/statement", "/entries/1.77/statement", "statement-missing", Some(3)),
@@ -169,7 +169,7 @@ fn replay_reports_altered_entries_and_tiles() {
     ];
     for (from, to, code, index) in rows {
         let url = lying_proxy(&server.address, from, to);
-        let (object, _) = desk.replay(1, &format!("--url {url}"));
+        let (object, _) = sandbox.replay(1, &format!("--url {url}"));
         assert_eq!(object["code"], code, "{object}");
         assert_eq!(object["first"]["index"].as_u64(), index, "{object}");
     }

@@ -5,38 +5,38 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::backup::Desk;
+use crate::backup::Sandbox;
 use crate::crash::copy_tree;
 use crate::live::{Server, request};
 
 const OPEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/open.toml");
 
 /// Tries to serve a directory for writing; what it says when it does not.
-fn refused(desk: &Desk, data: &str) -> String {
+fn refused(sandbox: &Sandbox, data: &str) -> String {
     let mut serve = Command::new(env!("CARGO_BIN_EXE_capstan"));
-    serve.args(["serve", "--listen", "127.0.0.1:0", "--json", "--data"]).arg(desk.path(data));
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--json", "--data"]).arg(sandbox.path(data));
     let output = serve.env_remove("CAPSTAN_VECTORS").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{data}: {said}");
-    assert!(said.contains(&format!("resume --data {}", desk.path(data).display())), "{said}");
+    assert!(said.contains(&format!("resume --data {}", sandbox.path(data).display())), "{said}");
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     answer["code"].as_str().unwrap().to_owned()
 }
 
 /// The head a copy or a log has, as an operator types it.
-fn head(desk: &Desk, data: &str) -> String {
-    let (exit, answer) = desk.run(&format!("fsck --data {data}"));
+fn head(sandbox: &Sandbox, data: &str) -> String {
+    let (exit, answer) = sandbox.run(&format!("fsck --data {data}"));
     assert_eq!(exit, 0, "{answer}");
     format!("{}:{}", answer["size"], answer["root"].as_str().unwrap())
 }
 
 /// The last entry, as `inspect` shows it.
-fn last_entry(desk: &Desk, server: &Server, index: u64) -> Value {
+fn last_entry(sandbox: &Sandbox, server: &Server, index: u64) -> Value {
     let path = format!("GET /entries/1.{index}/statement");
     let (status, bytes) = request(&server.address, &path, b"").unwrap();
     assert_eq!(status, 200);
-    std::fs::write(desk.path("entry.cose"), bytes).unwrap();
-    let (exit, answer) = desk.run("inspect entry.cose");
+    std::fs::write(sandbox.path("entry.cose"), bytes).unwrap();
+    let (exit, answer) = sandbox.run("inspect entry.cose");
     assert_eq!(exit, 0);
     answer
 }
@@ -44,17 +44,17 @@ fn last_entry(desk: &Desk, server: &Server, index: u64) -> Value {
 /// A second log from the copy of a running one: it is there, and silent.
 #[test]
 fn a_restored_log_writes_only_after_a_proof() {
-    let desk = Desk::new();
-    let server = Server::start(&desk.path("data"));
-    desk.register(&server, 3);
-    std::fs::copy(desk.path("data/checkpoint"), desk.path("early")).unwrap();
-    assert_eq!(desk.run("backup --data data --to copy").0, 0);
-    let (exit, answer) = desk.run("restore --from copy --data log2 --keys data/keys");
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox.path("data"));
+    sandbox.register(&server, 3);
+    std::fs::copy(sandbox.path("data/checkpoint"), sandbox.path("early")).unwrap();
+    assert_eq!(sandbox.run("backup --data data --to copy").0, 0);
+    let (exit, answer) = sandbox.run("restore --from copy --data log2 --keys data/keys");
     assert_eq!((exit, &answer["writable"]), (0, &false.into()), "{answer}");
     for _restart in 0..2 {
-        assert_eq!(refused(&desk, "log2"), "store-unproven");
+        assert_eq!(refused(&sandbox, "log2"), "store-unproven");
     }
-    let head = head(&desk, "log2");
+    let head = head(&sandbox, "log2");
     let (size, root) = head.split_once(':').unwrap();
     let flipped = if root.starts_with('0') { "1" } else { "0" };
     let peer = format!("--peer http://{}", server.address);
@@ -80,16 +80,16 @@ fn a_restored_log_writes_only_after_a_proof() {
     ];
     wait_for_checkpoint(&server, size);
     for (exit, code, line) in rows {
-        let (found, answer) = desk.run(&line);
+        let (found, answer) = sandbox.run(&line);
         assert_eq!((found, answer["code"].as_str()), (exit, Some(code)), "{line}: {answer}");
     }
-    assert!(!desk.path("log3/FORMAT").exists());
+    assert!(!sandbox.path("log3/FORMAT").exists());
     // The first log goes on, and is no peer that could help.
-    desk.register(&server, 1);
+    sandbox.register(&server, 1);
     assert!(server.terminate().success());
-    let (exit, answer) = desk.run("resume --data log2 --checkpoint data/checkpoint");
+    let (exit, answer) = sandbox.run("resume --data log2 --checkpoint data/checkpoint");
     assert_eq!((exit, &answer["code"]), (1, &"store-rolled-back".into()), "{answer}");
-    assert_eq!(refused(&desk, "log2"), "store-unproven");
+    assert_eq!(refused(&sandbox, "log2"), "store-unproven");
 }
 
 fn wait_for_checkpoint(server: &Server, size: &str) {
@@ -106,14 +106,14 @@ fn wait_for_checkpoint(server: &Server, size: &str) {
 /// Each kind of proof lets a restored log write, and is its first statement.
 #[test]
 fn what_was_compared_is_on_the_log() {
-    let desk = Desk::new();
-    let server = Server::start(&desk.path("data"));
-    desk.register(&server, 3);
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox.path("data"));
+    sandbox.register(&server, 3);
     assert!(server.terminate().success());
-    assert_eq!(desk.run("backup --data data --to copy").0, 0);
-    let head = head(&desk, "copy");
+    assert_eq!(sandbox.run("backup --data data --to copy").0, 0);
+    let head = head(&sandbox, "copy");
     let (size, root) = head.split_once(':').unwrap();
-    let mirror = mirror(std::fs::read(desk.path("data/checkpoint")).unwrap());
+    let mirror = mirror(std::fs::read(sandbox.path("data/checkpoint")).unwrap());
     let rows = [
         ("guard", String::new()),
         ("checkpoint", "--checkpoint data/checkpoint".to_owned()),
@@ -124,35 +124,35 @@ fn what_was_compared_is_on_the_log() {
         for at_once in [true, false] {
             let name = format!("{source}-{at_once}");
             if source == "guard" && at_once {
-                std::fs::copy(desk.path("data.guard"), desk.path(&format!("{name}.guard")))
+                std::fs::copy(sandbox.path("data.guard"), sandbox.path(&format!("{name}.guard")))
                     .unwrap();
             }
             let restore = format!("restore --from copy --data {name} --keys data/keys");
             let line = if at_once { format!("{restore} {proof}") } else { restore };
-            let (exit, answer) = desk.run(&line);
+            let (exit, answer) = sandbox.run(&line);
             assert_eq!((exit, &answer["writable"]), (0, &at_once.into()), "{line}: {answer}");
             if !at_once {
                 if source == "guard" {
-                    let guard = desk.path(&format!("{name}.guard"));
-                    std::fs::copy(desk.path("data.guard"), guard).unwrap();
-                    assert_eq!(refused(&desk, &name), "store-unproven");
+                    let guard = sandbox.path(&format!("{name}.guard"));
+                    std::fs::copy(sandbox.path("data.guard"), guard).unwrap();
+                    assert_eq!(refused(&sandbox, &name), "store-unproven");
                 }
-                let (exit, answer) = desk.run(&format!("resume --data {name} {proof}"));
+                let (exit, answer) = sandbox.run(&format!("resume --data {name} {proof}"));
                 assert_eq!((exit, &answer["index"]), (0, &5.into()), "{name}: {answer}");
             }
-            let server = Server::start(&desk.path(&name));
-            desk.register(&server, 1);
-            let entry = last_entry(&desk, &server, 5);
+            let server = Server::start(&sandbox.path(&name));
+            sandbox.register(&server, 1);
+            let entry = last_entry(&sandbox, &server, 5);
             assert_eq!(entry["content_type"], "application/vnd.capstan.resumption+cbor");
             let said = &entry["record"];
             assert_eq!((&said["reason"], &said["root"]), (&"restored".into(), &root.into()));
             assert_eq!(said["size"].to_string(), size);
             assert_eq!(said["compared"][0]["source"], source, "{entry}");
             assert!(server.terminate().success());
-            desk.is_whole(&name);
-            let (exit, answer) = desk.run(&format!("replay --data {name}"));
+            sandbox.is_whole(&name);
+            let (exit, answer) = sandbox.run(&format!("replay --data {name}"));
             assert_eq!(exit, 0, "{answer}");
-            let (exit, answer) = desk.run(&format!("resume --data {name}"));
+            let (exit, answer) = sandbox.run(&format!("resume --data {name}"));
             assert_eq!((exit, &answer["writable"]), (0, &true.into()), "{answer}");
         }
     }
@@ -184,35 +184,35 @@ fn mirror(note: Vec<u8>) -> String {
 /// A directory without its guard may be any age.
 #[test]
 fn a_log_whose_guard_is_gone_does_not_write() {
-    let desk = Desk::new();
-    let server = Server::start(&desk.path("data"));
-    desk.register(&server, 2);
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox.path("data"));
+    sandbox.register(&server, 2);
     assert!(server.terminate().success());
-    copy_tree(&desk.path("data"), &desk.path("twin"));
-    assert_eq!(refused(&desk, "twin"), "store-guard-missing");
-    let (exit, answer) = desk.run("key rotate --data twin");
+    copy_tree(&sandbox.path("data"), &sandbox.path("twin"));
+    assert_eq!(refused(&sandbox, "twin"), "store-guard-missing");
+    let (exit, answer) = sandbox.run("key rotate --data twin");
     assert_eq!((exit, &answer["code"]), (1, &"store-guard-missing".into()), "{answer}");
     // Without writing it is what it is.
-    assert_eq!(desk.run("fsck --data twin").0, 0);
+    assert_eq!(sandbox.run("fsck --data twin").0, 0);
     // Moved together with its guard it is the same log.
-    std::fs::rename(desk.path("data"), desk.path("moved")).unwrap();
-    std::fs::rename(desk.path("data.guard"), desk.path("moved.guard")).unwrap();
-    let server = Server::start(&desk.path("moved"));
-    desk.register(&server, 1);
+    std::fs::rename(sandbox.path("data"), sandbox.path("moved")).unwrap();
+    std::fs::rename(sandbox.path("data.guard"), sandbox.path("moved.guard")).unwrap();
+    let server = Server::start(&sandbox.path("moved"));
+    sandbox.register(&server, 1);
     assert!(server.terminate().success());
     // A guard on a disk that is not there.
-    let settings = std::fs::read_to_string(desk.path("moved/capstan.toml")).unwrap();
-    let elsewhere = desk.path("elsewhere.guard");
+    let settings = std::fs::read_to_string(sandbox.path("moved/capstan.toml")).unwrap();
+    let elsewhere = sandbox.path("elsewhere.guard");
     let line = format!("[guard]\npath = {:?}\n", elsewhere.display().to_string());
-    std::fs::write(desk.path("moved/capstan.toml"), settings.replacen("[guard]\n", &line, 1))
+    std::fs::write(sandbox.path("moved/capstan.toml"), settings.replacen("[guard]\n", &line, 1))
         .unwrap();
-    assert_eq!(refused(&desk, "moved"), "store-guard-missing");
-    let (exit, answer) =
-        desk.run(&format!("resume --data moved --i-am-the-only-writer {}", head(&desk, "moved")));
+    assert_eq!(refused(&sandbox, "moved"), "store-guard-missing");
+    let (exit, answer) = sandbox
+        .run(&format!("resume --data moved --i-am-the-only-writer {}", head(&sandbox, "moved")));
     assert_eq!((exit, &answer["writable"]), (0, &true.into()), "{answer}");
     assert!(elsewhere.exists());
-    let server = Server::start(&desk.path("moved"));
-    let entry = last_entry(&desk, &server, 5);
+    let server = Server::start(&sandbox.path("moved"));
+    let entry = last_entry(&sandbox, &server, 5);
     assert_eq!(entry["record"]["reason"], "guard-missing", "{entry}");
     assert!(server.terminate().success());
 }
@@ -220,56 +220,56 @@ fn a_log_whose_guard_is_gone_does_not_write() {
 /// Settings that are copied along may name the guard of the first directory.
 #[test]
 fn copies_that_share_a_guard_do_not_both_write() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let init = format!("init --data log --name shared.invalid --policy {OPEN} --guard one.guard");
-    assert_eq!(desk.run(&init).0, 0);
-    copy_tree(&desk.path("log"), &desk.path("twin"));
-    let server = Server::start(&desk.path("log"));
-    let (exit, answer) = desk.run("key rotate --data twin");
+    assert_eq!(sandbox.run(&init).0, 0);
+    copy_tree(&sandbox.path("log"), &sandbox.path("twin"));
+    let server = Server::start(&sandbox.path("log"));
+    let (exit, answer) = sandbox.run("key rotate --data twin");
     assert_eq!((exit, &answer["code"]), (2, &"store-guard-in-use".into()), "{answer}");
-    desk.register(&server, 1);
+    sandbox.register(&server, 1);
     assert!(server.terminate().success());
-    let (exit, answer) = desk.run("key rotate --data twin");
+    let (exit, answer) = sandbox.run("key rotate --data twin");
     assert_eq!((exit, &answer["code"]), (1, &"store-rolled-back".into()), "{answer}");
-    let server = Server::start(&desk.path("log"));
-    desk.register(&server, 1);
+    let server = Server::start(&sandbox.path("log"));
+    sandbox.register(&server, 1);
     assert!(server.terminate().success());
 }
 
 /// A copy with keys put into it is no way around.
 #[test]
 fn a_copy_that_is_served_itself_does_not_write() {
-    let desk = Desk::new();
-    let server = Server::start(&desk.path("data"));
-    desk.register(&server, 2);
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox.path("data"));
+    sandbox.register(&server, 2);
     assert!(server.terminate().success());
-    assert_eq!(desk.run("backup --data data --to copy").0, 0);
-    std::fs::remove_dir(desk.path("copy/keys")).unwrap();
-    copy_tree(&desk.path("data/keys"), &desk.path("copy/keys"));
-    assert_eq!(refused(&desk, "copy"), "store-unproven");
-    std::fs::copy(desk.path("data.guard"), desk.path("copy.guard")).unwrap();
-    assert_eq!(refused(&desk, "copy"), "store-unproven");
+    assert_eq!(sandbox.run("backup --data data --to copy").0, 0);
+    std::fs::remove_dir(sandbox.path("copy/keys")).unwrap();
+    copy_tree(&sandbox.path("data/keys"), &sandbox.path("copy/keys"));
+    assert_eq!(refused(&sandbox, "copy"), "store-unproven");
+    std::fs::copy(sandbox.path("data.guard"), sandbox.path("copy.guard")).unwrap();
+    assert_eq!(refused(&sandbox, "copy"), "store-unproven");
 }
 
 /// What is left of a log is not written over.
 #[test]
 fn a_new_log_does_not_take_the_place_of_an_old_one() {
-    let desk = Desk::new();
-    std::fs::remove_dir_all(desk.path("data")).unwrap();
-    let before = std::fs::read(desk.path("data.guard")).unwrap();
+    let sandbox = Sandbox::new();
+    std::fs::remove_dir_all(sandbox.path("data")).unwrap();
+    let before = std::fs::read(sandbox.path("data.guard")).unwrap();
     let init = format!("init --data data --name backup.invalid --policy {OPEN}");
-    let (exit, answer) = desk.run(&init);
+    let (exit, answer) = sandbox.run(&init);
     assert_eq!((exit, &answer["code"]), (1, &"store-guard-left".into()), "{answer}");
-    assert_eq!(std::fs::read(desk.path("data.guard")).unwrap(), before);
-    assert!(!desk.path("data").exists());
+    assert_eq!(std::fs::read(sandbox.path("data.guard")).unwrap(), before);
+    assert!(!sandbox.path("data").exists());
     // A guard elsewhere is another log's business.
-    let (exit, answer) = desk.run(&format!("{init} --guard other.guard"));
+    let (exit, answer) = sandbox.run(&format!("{init} --guard other.guard"));
     assert_eq!(exit, 0, "{answer}");
-    assert!(desk.path("other.guard").exists());
-    assert_eq!(std::fs::read(desk.path("data.guard")).unwrap(), before);
-    let server = Server::start(&desk.path("data"));
-    desk.register(&server, 1);
+    assert!(sandbox.path("other.guard").exists());
+    assert_eq!(std::fs::read(sandbox.path("data.guard")).unwrap(), before);
+    let server = Server::start(&sandbox.path("data"));
+    sandbox.register(&server, 1);
     assert!(server.terminate().success());
-    std::fs::remove_file(desk.path("other.guard")).unwrap();
-    assert_eq!(refused(&desk, "data"), "store-guard-missing");
+    std::fs::remove_file(sandbox.path("other.guard")).unwrap();
+    assert_eq!(refused(&sandbox, "data"), "store-guard-missing");
 }

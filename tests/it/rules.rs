@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use capstan::envelope::{
-    Authentic, Door, Draft, Resolved, RulesVersion, SignedStatement, seal, seal_with_claims,
+    AuthContext, Authentic, Draft, Resolved, RulesVersion, SignedStatement, seal, seal_with_claims,
 };
 use capstan::key::{Algorithm, SigningKey, twin};
 use capstan::log::{LeafIndex, Plan, leaf_hash};
@@ -27,23 +27,23 @@ const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/rules
 const SIZE: u64 = 19;
 
 /// A copy of the fixture in a temporary directory.
-struct Desk(tempfile::TempDir);
+struct Sandbox(tempfile::TempDir);
 
-impl Desk {
+impl Sandbox {
     fn new() -> Self {
-        let desk = Self(tempfile::tempdir().unwrap());
-        copy(Path::new(FIXTURE), desk.at());
+        let sandbox = Self(tempfile::tempdir().unwrap());
+        copy(Path::new(FIXTURE), sandbox.at());
         // Git does not keep empty directories and modes.
-        for keyspace in fs::read_dir(desk.data().join("store/keyspaces")).unwrap() {
+        for keyspace in fs::read_dir(sandbox.data().join("store/keyspaces")).unwrap() {
             fs::create_dir_all(keyspace.unwrap().path().join("tables")).unwrap();
         }
-        for key in fs::read_dir(desk.data().join("keys")).unwrap() {
+        for key in fs::read_dir(sandbox.data().join("keys")).unwrap() {
             fs::set_permissions(key.unwrap().path(), Permissions::from_mode(0o600)).unwrap();
         }
-        for private in [desk.data(), desk.data().join("keys")] {
+        for private in [sandbox.data(), sandbox.data().join("keys")] {
             fs::set_permissions(private, Permissions::from_mode(0o700)).unwrap();
         }
-        desk
+        sandbox
     }
 
     fn at(&self) -> &Path {
@@ -116,17 +116,17 @@ fn sealed_text(key: &SigningKey, text: &str) -> Vec<u8> {
 
 #[test]
 fn old_log_replays_and_continues_under_current_rules() {
-    let desk = Desk::new();
-    assert_eq!(desk.replay("--data log")["decided"], SIZE);
-    assert_eq!(desk.capstan("fsck --data log").0, Some(0));
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.replay("--data log")["decided"], SIZE);
+    assert_eq!(sandbox.capstan("fsck --data log").0, Some(0));
 
     let key = SigningKey::generate(Algorithm::Es256).unwrap();
     // Its anchor has no scope and needs one now.
-    let (exit, object) = desk.capstan("serve --data log --listen 127.0.0.1:0");
+    let (exit, object) = sandbox.capstan("serve --data log --listen 127.0.0.1:0");
     assert_eq!((exit, &object["code"]), (Some(1), &json!("trust-anchor-unscoped")), "{object}");
     assert!(object["error"].as_str().unwrap().contains("`capstan trust upgrade"), "{object}");
-    assert_eq!(desk.replay("--data log")["decided"], SIZE, "nothing was written");
-    let (exit, object) = desk.capstan("trust upgrade log/trust.toml --data log");
+    assert_eq!(sandbox.replay("--data log")["decided"], SIZE, "nothing was written");
+    let (exit, object) = sandbox.capstan("trust upgrade log/trust.toml --data log");
     assert_eq!(exit, Some(0), "{object}");
     let seen = json!({
         "spiffe": ["prod.example"],
@@ -135,7 +135,7 @@ fn old_log_replays_and_continues_under_current_rules() {
         "did_x509": false,
     });
     assert_eq!(object["anchors"][0]["scope"], seen, "{object}");
-    let server = Server::start(&desk.data());
+    let server = Server::start(&sandbox.data());
     assert_eq!(rules_at(&server, 0), RulesVersion::V1);
     assert_eq!(rules_at(&server, SIZE + 1), RulesVersion::V2, "one more policy statement");
     for text in ["first", "second"] {
@@ -145,30 +145,30 @@ fn old_log_replays_and_continues_under_current_rules() {
     }
     let decided = SIZE + 4;
     server.terminate();
-    assert_eq!(desk.replay("--data log")["decided"], decided);
+    assert_eq!(sandbox.replay("--data log")["decided"], decided);
 
     // The version is logged only once.
-    let server = Server::start(&desk.data());
-    assert_eq!(desk.replay(&format!("--url http://{}", server.address))["decided"], decided);
+    let server = Server::start(&sandbox.data());
+    assert_eq!(sandbox.replay(&format!("--url http://{}", server.address))["decided"], decided);
     server.terminate();
-    assert_eq!(desk.capstan("fsck --data log").0, Some(0));
+    assert_eq!(sandbox.capstan("fsck --data log").0, Some(0));
 }
 
 #[test]
 fn reading_an_old_log_writes_nothing() {
-    let desk = Desk::new();
-    let (exit, listed) = desk.capstan("log --data log --limit 5");
+    let sandbox = Sandbox::new();
+    let (exit, listed) = sandbox.capstan("log --data log --limit 5");
     assert_eq!(exit, Some(0), "{listed}");
-    assert_eq!(desk.replay("--data log")["decided"], SIZE);
+    assert_eq!(sandbox.replay("--data log")["decided"], SIZE);
 }
 
 /// Entries valid under version 1 stay valid.
 #[test]
 fn bundles_of_old_log_are_never_a_no() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for name in names() {
         let line = format!("verify bundles/{name}.bundle --trust verifier.toml");
-        let (exit, object) = desk.capstan(&line);
+        let (exit, object) = sandbox.capstan(&line);
         assert!(matches!(exit, Some(0 | 3)), "{name}: {object}");
         let admitted = object["checks"].as_array().unwrap().iter();
         let admitted = admitted.filter(|check| check["check"] == "admitted").collect::<Vec<_>>();
@@ -176,8 +176,8 @@ fn bundles_of_old_log_are_never_a_no() {
         let warned = object["warnings"].to_string().contains("the current version would not");
         assert_eq!(warned, WARNED.contains(&name.as_str()), "{name}: {object}");
         // The statement alone, without the bundle.
-        fs::write(desk.at().join("one.cose"), transparent_statement_of(&name)).unwrap();
-        let (exit, object) = desk.capstan("verify one.cose --trust verifier.toml");
+        fs::write(sandbox.at().join("one.cose"), transparent_statement_of(&name)).unwrap();
+        let (exit, object) = sandbox.capstan("verify one.cose --trust verifier.toml");
         assert!(matches!(exit, Some(0 | 3)), "{name}: {object}");
     }
 }
@@ -201,19 +201,19 @@ const WARNED: &[&str] = &[
 /// the same name as text label.
 #[test]
 fn text_claims_never_replace_registered_claims() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for (index, name) in [(3, "rego-forged-iss"), (4, "condition-forged-iss")] {
-        fs::write(desk.at().join("one.cose"), transparent_statement_of(name)).unwrap();
-        let (_, shown) = desk.capstan("inspect one.cose");
+        fs::write(sandbox.at().join("one.cose"), transparent_statement_of(name)).unwrap();
+        let (_, shown) = sandbox.capstan("inspect one.cose");
         assert_eq!(shown["issuer"], "https://mallory.example", "{shown}");
-        let (_, verified) = desk.capstan("verify one.cose --trust verifier.toml");
+        let (_, verified) = sandbox.capstan("verify one.cose --trust verifier.toml");
         assert!(!verified.to_string().contains("bank.example"), "{verified}");
-        let (_, found) = desk.capstan("find --data log https://mallory.example");
+        let (_, found) = sandbox.capstan("find --data log https://mallory.example");
         let found = found["statements"].as_array().unwrap();
         let found = found.iter().find(|one| one["index"] == index).unwrap();
         assert_eq!(found["issuer"], "https://mallory.example", "{found}");
     }
-    let (_, found) = desk.capstan("find --data log https://bank.example");
+    let (_, found) = sandbox.capstan("find --data log https://bank.example");
     assert_eq!(found["statements"].as_array().map(Vec::len), Some(0), "{found}");
 }
 
@@ -240,11 +240,11 @@ fn problem_code(body: &[u8]) -> Option<String> {
 /// old log itself.
 #[test]
 fn version_1_statements_are_rejected_unless_logged() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let line = "init --data new --name old.example --policy log/policy.toml";
-    assert_eq!(desk.capstan(line).0, Some(0));
-    assert_eq!(desk.capstan("trust upgrade log/trust.toml --data log").0, Some(0));
-    let (new, old) = (Server::start(&desk.at().join("new")), Server::start(&desk.data()));
+    assert_eq!(sandbox.capstan(line).0, Some(0));
+    assert_eq!(sandbox.capstan("trust upgrade log/trust.toml --data log").0, Some(0));
+    let (new, old) = (Server::start(&sandbox.at().join("new")), Server::start(&sandbox.data()));
     let rows = [
         ("rego-forged-iss", 400, "claim-name-reserved"),
         ("condition-forged-iss", 400, "claim-name-reserved"),
@@ -279,7 +279,7 @@ fn version_1_statements_are_rejected_unless_logged() {
     told.sort_unstable();
     assert_eq!(told, [201, 400]);
     old.terminate();
-    assert_eq!(desk.replay("--data log")["decided"], SIZE + 2, "nothing was logged twice");
+    assert_eq!(sandbox.replay("--data log")["decided"], SIZE + 2, "nothing was logged twice");
 }
 
 /// Appends a policy statement of the log itself, with any rules version.
@@ -302,8 +302,8 @@ fn plant_policy(data: &Path, version: &str) {
     let trust = TrustAnchors::default().with_issuer(&identity, &[key.public().clone()]);
     let statement = SignedStatement::parse(statement).unwrap();
     let resolved = Resolved::default();
-    let door = Door::new(&trust, &resolved, service::now());
-    let statement: Authentic = statement.authenticate(&door).unwrap();
+    let context = AuthContext::new(&trust, &resolved, service::now());
+    let statement: Authentic = statement.authenticate(&context).unwrap();
     let leaf = leaf_hash(statement.id().entry());
     let terms = Terms::of(statement.statement().header(), &profile::read(&statement));
     let tiles = edge.append(leaf);
@@ -328,13 +328,13 @@ fn plant_policy(data: &Path, version: &str) {
 
 #[test]
 fn unknown_rules_version_is_not_opened() {
-    let desk = Desk::new();
-    plant_policy(&desk.data(), "3");
+    let sandbox = Sandbox::new();
+    plant_policy(&sandbox.data(), "3");
     for line in ["serve --data log --listen 127.0.0.1:0", "log --data log"] {
-        let (exit, object) = desk.capstan(line);
+        let (exit, object) = sandbox.capstan(line);
         assert_eq!((exit, &object["code"]), (Some(2), &json!("rules-version-unknown")), "{line}");
     }
-    let (exit, object) = desk.capstan("replay --data log");
+    let (exit, object) = sandbox.capstan("replay --data log");
     assert_eq!((exit, &object["ok"]), (Some(3), &Json::Null), "{object}");
     assert_eq!(object["code"], "rules-version-unknown");
     assert_eq!(object["first"]["index"], SIZE);

@@ -20,13 +20,13 @@ const TOKEN: &str = "tok-5cf1b27a9d04";
 const WRONG: &str = "tok-5cf1b27a9d05";
 
 /// A temporary directory, and the program with umask 0.
-struct Desk(tempfile::TempDir);
+struct Sandbox(tempfile::TempDir);
 
-impl Desk {
+impl Sandbox {
     fn new() -> Self {
-        let desk = Self(tempfile::tempdir().unwrap());
-        fs::set_permissions(desk.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        desk
+        let sandbox = Self(tempfile::tempdir().unwrap());
+        fs::set_permissions(sandbox.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        sandbox
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -203,11 +203,11 @@ fn scalar(pem: &str) -> Vec<u8> {
 }
 
 /// All secrets: both tokens, and each key as scalar and as PEM lines.
-fn secrets(desk: &Desk) -> Vec<String> {
+fn secrets(sandbox: &Sandbox) -> Vec<String> {
     let mut all: Vec<String> =
         [TOKEN, WRONG].iter().flat_map(|t| encodings(t.as_bytes())).collect();
-    let keys = fs::read_dir(desk.path("data/keys")).unwrap().map(|entry| entry.unwrap().path());
-    for path in keys.chain([desk.path("agent.key"), desk.path("tls.key")]) {
+    let keys = fs::read_dir(sandbox.path("data/keys")).unwrap().map(|entry| entry.unwrap().path());
+    for path in keys.chain([sandbox.path("agent.key"), sandbox.path("tls.key")]) {
         let pem = fs::read_to_string(&path).unwrap();
         all.extend(encodings(&scalar(&pem)));
         all.extend(pem.lines().filter(|line| !line.starts_with('-')).map(str::to_owned));
@@ -216,26 +216,26 @@ fn secrets(desk: &Desk) -> Vec<String> {
 }
 
 /// The first secret found in some output.
-fn leaked_secret(desk: &Desk, said: &str) -> Option<String> {
-    secrets(desk).into_iter().find(|secret| said.contains(secret.as_str()))
+fn leaked_secret(sandbox: &Sandbox, said: &str) -> Option<String> {
+    secrets(sandbox).into_iter().find(|secret| said.contains(secret.as_str()))
 }
 
 /// Creates a log, an agent's key and a certificate with its key; the output.
-fn set_up(desk: &Desk) -> String {
+fn set_up(sandbox: &Sandbox) -> String {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    fs::write(desk.path("tls.pem"), made.cert.pem()).unwrap();
-    fs::write(desk.path("tls.key"), made.signing_key.serialize_pem()).unwrap();
+    fs::write(sandbox.path("tls.pem"), made.cert.pem()).unwrap();
+    fs::write(sandbox.path("tls.key"), made.signing_key.serialize_pem()).unwrap();
     let init = format!("init --data data --name log.example --policy {OPEN}");
     [init.as_str(), "key rotate --data data", "keygen --output agent.key --json"]
-        .map(|line| desk.run(line))
+        .map(|line| sandbox.run(line))
         .concat()
 }
 
 #[test]
 fn leak_is_detected_in_every_encoding() {
-    let desk = Desk::new();
-    assert_eq!(leaked_secret(&desk, &set_up(&desk)), None);
-    let pem = fs::read_to_string(desk.path("agent.key")).unwrap();
+    let sandbox = Sandbox::new();
+    assert_eq!(leaked_secret(&sandbox, &set_up(&sandbox)), None);
+    let pem = fs::read_to_string(sandbox.path("agent.key")).unwrap();
     let body: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
     let der = STANDARD.decode(&body).unwrap();
     let said = [
@@ -249,15 +249,15 @@ fn leak_is_detected_in_every_encoding() {
         STANDARD.encode(&der[2..]),
     ];
     for said in said {
-        assert!(leaked_secret(&desk, &said).is_some(), "{said}");
+        assert!(leaked_secret(&sandbox, &said).is_some(), "{said}");
     }
 }
 
 #[test]
 fn log_output_has_no_secrets() {
-    let desk = Desk::new();
-    let mut said = set_up(&desk);
-    let log = desk.serve(&[]);
+    let sandbox = Sandbox::new();
+    let mut said = set_up(&sandbox);
+    let log = sandbox.serve(&[]);
     let statements = [b"over 1.1", b"over 2.0"].map(|payload| statement(payload));
     let id = StatementId::of(&SignedStatement::parse(statements[0].clone()).unwrap()).to_string();
     for (token, refused) in [(WRONG, true), (TOKEN, false)] {
@@ -275,8 +275,8 @@ fn log_output_has_no_secrets() {
     for path in ["/", "/policy", "/health", "/.well-known/scitt-keys", "/checkpoint/key"] {
         said += &log.ask(&format!("GET {path}"), TOKEN, b"");
     }
-    said += &desk.run("backup --data data --to copy");
-    fs::write(desk.path("data/trust.toml"), "no trust").unwrap();
+    said += &sandbox.run("backup --data data --to copy");
+    fs::write(sandbox.path("data/trust.toml"), "no trust").unwrap();
     log.signal("-HUP");
     for _ in 0..200 {
         if log.said().contains("reload failed") {
@@ -288,16 +288,16 @@ fn log_output_has_no_secrets() {
     for word in ["TRACE", "registered", &id, "reload failed", "stopped"] {
         assert!(log.contains(word), "{word} must be in the log, or the test proves nothing: {log}");
     }
-    assert_eq!(leaked_secret(&desk, &(said + &log)), None);
+    assert_eq!(leaked_secret(&sandbox, &(said + &log)), None);
 }
 
 #[tokio::test]
 async fn tls_log_output_has_no_secrets() {
-    let desk = Desk::new();
-    let mut said = set_up(&desk);
+    let sandbox = Sandbox::new();
+    let mut said = set_up(&sandbox);
     let [certificate, key] =
-        ["tls.pem", "tls.key"].map(|name| desk.path(name).display().to_string());
-    let log = desk.serve(&[
+        ["tls.pem", "tls.key"].map(|name| sandbox.path(name).display().to_string());
+    let log = sandbox.serve(&[
         ("CAPSTAN_TLS__CERTIFICATE", &certificate),
         ("CAPSTAN_TLS__KEY", &key),
         ("CAPSTAN_LOG__FORMAT", "json"),
@@ -314,15 +314,15 @@ async fn tls_log_output_has_no_secrets() {
     }
     let log = log.stop();
     assert!(log.contains("\"message\":\"registered\""), "{log}");
-    assert_eq!(leaked_secret(&desk, &(said + &log)), None);
+    assert_eq!(leaked_secret(&sandbox, &(said + &log)), None);
 }
 
 #[test]
 fn command_output_has_no_secrets() {
-    let desk = Desk::new();
-    set_up(&desk);
-    fs::write(desk.path("one.cose"), statement(b"one")).unwrap();
-    let with_key = desk.path("tls.key").display().to_string();
+    let sandbox = Sandbox::new();
+    set_up(&sandbox);
+    fs::write(sandbox.path("one.cose"), statement(b"one")).unwrap();
+    let with_key = sandbox.path("tls.key").display().to_string();
     let rows = [
         ("config print --data data", Some(0)),
         ("config print --data data --json", Some(0)),
@@ -334,18 +334,18 @@ fn command_output_has_no_secrets() {
         ("verify one.cose --issuer-key agent.key", Some(2)),
     ];
     for (line, exit) in rows {
-        let mut command = desk.command(line);
+        let mut command = sandbox.command(line);
         if line.starts_with("register") {
             command.env("CAPSTAN_TOKEN", TOKEN);
         } else {
             command.env("CAPSTAN_AUTH__TOKEN", TOKEN).env("CAPSTAN_TLS__KEY", &with_key);
-            command.env("CAPSTAN_TLS__CERTIFICATE", desk.path("tls.pem"));
+            command.env("CAPSTAN_TLS__CERTIFICATE", sandbox.path("tls.pem"));
         }
         let output = command.output().unwrap();
         let said = both_streams(&output);
         assert_eq!(output.status.code(), exit, "capstan {line}: {said}");
         assert!(!said.is_empty(), "capstan {line}");
-        assert_eq!(leaked_secret(&desk, &said), None, "capstan {line}");
+        assert_eq!(leaked_secret(&sandbox, &said), None, "capstan {line}");
     }
 }
 
@@ -364,22 +364,22 @@ fn modes(dir: &Path, into: &mut Vec<(PathBuf, u32)>) {
 
 #[test]
 fn file_modes_do_not_depend_on_umask() {
-    let desk = Desk::new();
-    set_up(&desk);
-    let log = desk.serve(&[]);
+    let sandbox = Sandbox::new();
+    set_up(&sandbox);
+    let log = sandbox.serve(&[]);
     assert!(log.ask("POST /entries", TOKEN, &statement(b"one")).starts_with("HTTP/1.1 201"));
-    desk.run("backup --data data --to copy");
-    let socket = desk.path("data/backup.sock");
+    sandbox.run("backup --data data --to copy");
+    let socket = sandbox.path("data/backup.sock");
     assert!(socket.exists(), "a running log has its socket in the private directory");
     log.stop();
-    desk.run("restore --from copy --data again --keys data/keys");
+    sandbox.run("restore --from copy --data again --keys data/keys");
     let mut all = Vec::new();
-    modes(desk.0.path(), &mut all);
-    let ours = ["tls.pem", "tls.key", "said"].map(|name| desk.path(name));
+    modes(sandbox.0.path(), &mut all);
+    let ours = ["tls.pem", "tls.key", "said"].map(|name| sandbox.path(name));
     all.retain(|(path, _)| !ours.contains(path));
     let mut private = 0;
     for (path, mode) in &all {
-        let name = path.strip_prefix(desk.0.path()).unwrap();
+        let name = path.strip_prefix(sandbox.0.path()).unwrap();
         let is_key = name.extension().is_some_and(|ending| ending == "pem" || ending == "key");
         let is_dir = path.is_dir() && !name.ends_with("store");
         let inside = name.components().count() > 1;
@@ -397,6 +397,6 @@ fn file_modes_do_not_depend_on_umask() {
     // the agent's key.
     assert_eq!(private, 6, "{all:?}");
     for name in ["data.guard", "agent.key.pub", "data/keys", "copy", "again"] {
-        assert!(all.iter().any(|(path, _)| *path == desk.path(name)), "{name} in {all:?}");
+        assert!(all.iter().any(|(path, _)| *path == sandbox.path(name)), "{name} in {all:?}");
     }
 }

@@ -9,15 +9,15 @@ use crate::live::{Server, request};
 
 const NAME: &str = "https://a.example";
 
-struct Desk(tempfile::TempDir);
+struct Sandbox(tempfile::TempDir);
 
-impl Desk {
+impl Sandbox {
     fn new() -> Self {
-        let desk = Self(tempfile::tempdir().unwrap());
+        let sandbox = Self(tempfile::tempdir().unwrap());
         for key in ["one.key", "two.key"] {
-            desk.run(0, &format!("keygen --output {key}"));
+            sandbox.run(0, &format!("keygen --output {key}"));
         }
-        desk
+        sandbox
     }
 
     fn path(&self) -> &Path {
@@ -45,14 +45,14 @@ impl Desk {
 
 #[test]
 fn second_key_needs_add_flag() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let file = "--trust t.toml";
-    let first = desk.run(0, &format!("trust issuer {NAME} one.key.pub {file}"));
+    let first = sandbox.run(0, &format!("trust issuer {NAME} one.key.pub {file}"));
     assert_eq!((&first["is_new"], &first["ok"]), (&true.into(), &true.into()), "{first}");
     assert_eq!(first["key"].as_str().map(str::len), Some(64));
-    let again = desk.run(0, &format!("trust issuer {NAME} one.key.pub {file}"));
+    let again = sandbox.run(0, &format!("trust issuer {NAME} one.key.pub {file}"));
     assert_eq!((&again["is_new"], &again["key"]), (&false.into(), &first["key"]));
-    let text = || std::fs::read_to_string(desk.path().join("t.toml")).unwrap();
+    let text = || std::fs::read_to_string(sandbox.path().join("t.toml")).unwrap();
     let before = text();
     let times = "--from 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00+01:00";
     let refused = [
@@ -71,15 +71,15 @@ fn second_key_needs_add_flag() {
         (2, "trust issuer n one.key.pub --data nowhere".to_owned(), "store-not-found"),
     ];
     for (exit, line, code) in refused {
-        let said = desk.run(exit, &line);
+        let said = sandbox.run(exit, &line);
         assert_eq!(said["code"], code, "{line}: {said}");
         assert_eq!(text(), before, "{line} changes nothing");
     }
-    let said = desk.run(1, &format!("trust issuer {NAME} two.key.pub {file}"));
+    let said = sandbox.run(1, &format!("trust issuer {NAME} two.key.pub {file}"));
     assert!(said["error"].as_str().unwrap().contains(first["key"].as_str().unwrap()), "{said}");
-    desk.run(2, &format!("trust issuer {NAME} one.key.pub {file} --from yesterday"));
-    let second = desk.run(0, &format!("trust issuer {NAME} two.key.pub {file} {times} --add"));
-    let shown = desk.run(0, &format!("trust show {file}"));
+    sandbox.run(2, &format!("trust issuer {NAME} one.key.pub {file} --from yesterday"));
+    let second = sandbox.run(0, &format!("trust issuer {NAME} two.key.pub {file} {times} --add"));
+    let shown = sandbox.run(0, &format!("trust show {file}"));
     let issuer = &shown["issuers"][0];
     assert_eq!((&issuer["name"], issuer["keys"].as_array().unwrap().len()), (&NAME.into(), 2));
     assert_eq!(
@@ -94,18 +94,18 @@ fn second_key_needs_add_flag() {
 /// A did:key or did:jwk accepts no other key.
 #[test]
 fn did_key_needs_no_key_file() {
-    let desk = Desk::new();
-    let pem = std::fs::read_to_string(desk.path().join("one.key.pub")).unwrap();
+    let sandbox = Sandbox::new();
+    let pem = std::fs::read_to_string(sandbox.path().join("one.key.pub")).unwrap();
     let key = capstan::key::PublicKey::from_pem(&pem).unwrap();
     let name = capstan::trust::did_key::did_key(&key).unwrap();
-    let said = desk.run(1, &format!("trust issuer {name} two.key.pub --trust t.toml"));
+    let said = sandbox.run(1, &format!("trust issuer {name} two.key.pub --trust t.toml"));
     assert_eq!(said["code"], "issuer-other-key", "{said}");
-    assert_eq!(desk.run(2, "trust issuer https://a.example --trust t.toml")["code"], "usage");
-    desk.run(2, "trust issuer did:key:z6Mk --trust t.toml");
-    assert!(!desk.path().join("t.toml").exists());
-    let said = desk.run(0, &format!("trust issuer {name} --trust t.toml"));
+    assert_eq!(sandbox.run(2, "trust issuer https://a.example --trust t.toml")["code"], "usage");
+    sandbox.run(2, "trust issuer did:key:z6Mk --trust t.toml");
+    assert!(!sandbox.path().join("t.toml").exists());
+    let said = sandbox.run(0, &format!("trust issuer {name} --trust t.toml"));
     assert_eq!(said["key"], key.id().to_string());
-    let said = desk.run(0, &format!("trust issuer {name} one.key.pub --trust t.toml"));
+    let said = sandbox.run(0, &format!("trust issuer {name} one.key.pub --trust t.toml"));
     assert_eq!(said["is_new"], false);
 }
 
@@ -113,29 +113,29 @@ fn did_key_needs_no_key_file() {
 /// verifier says yes after one on its own.
 #[test]
 fn pinning_admits_on_the_log_and_verifies_for_the_client() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/policy/issuers.toml");
-    desk.run(0, &format!("init --data log --name log.example --policy {policy}"));
-    desk.seal("before", "one.key");
-    let data = desk.path().join("log");
+    sandbox.run(0, &format!("init --data log --name log.example --policy {policy}"));
+    sandbox.seal("before", "one.key");
+    let data = sandbox.path().join("log");
     let post = |server: &Server, name: &str| {
-        let statement = std::fs::read(desk.path().join(format!("{name}.cose"))).unwrap();
+        let statement = std::fs::read(sandbox.path().join(format!("{name}.cose"))).unwrap();
         request(&server.address, "POST /entries", &statement).unwrap().0
     };
     let server = Server::start(&data);
     assert_eq!(post(&server, "before"), 400);
     server.terminate();
-    desk.run(0, &format!("trust issuer {NAME} one.key.pub --data log"));
+    sandbox.run(0, &format!("trust issuer {NAME} one.key.pub --data log"));
     let server = Server::start(&data);
     assert_eq!(post(&server, "before"), 201);
     let url = format!("http://{}", server.address);
-    desk.run(0, &format!("register before.cose --url {url}"));
-    desk.run(0, &format!("trust add {url} --yes"));
+    sandbox.run(0, &format!("register before.cose --url {url}"));
+    sandbox.run(0, &format!("trust add {url} --yes"));
     let line = "verify before.transparent.cose";
-    assert_eq!(desk.run(3, line)["code"], "self-certified");
-    desk.run(0, &format!("trust issuer {NAME} one.key.pub"));
-    assert_eq!(desk.run(0, line)["code"], "ok");
-    desk.seal("stranger", "two.key");
+    assert_eq!(sandbox.run(3, line)["code"], "self-certified");
+    sandbox.run(0, &format!("trust issuer {NAME} one.key.pub"));
+    assert_eq!(sandbox.run(0, line)["code"], "ok");
+    sandbox.seal("stranger", "two.key");
     assert_eq!(post(&server, "stranger"), 400);
-    assert_eq!(desk.run(1, "verify stranger.cose")["code"], "signature-invalid");
+    assert_eq!(sandbox.run(1, "verify stranger.cose")["code"], "signature-invalid");
 }

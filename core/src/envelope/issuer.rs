@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use strum::VariantArray as _;
 
 use super::name::{needs_proof, refuse_look_alikes};
-use super::{Door, Error, RulesVersion, SignedStatement, StatementId};
+use super::{AuthContext, Error, RulesVersion, SignedStatement, StatementId};
 use crate::key::{self, Algorithm, PublicKey};
 use crate::trust::did_key::key_in_name;
 use crate::trust::x509::{VerifiedChain, x5t_matches};
@@ -117,18 +117,21 @@ pub struct Unauthentic {
 
 impl SignedStatement {
     /// Checks conformance, finds the issuer's key, verifies the signature.
-    pub fn authenticate(self, door: &Door<'_>) -> Result<Authentic, Error> {
-        self.authenticate_or_keep(door).map_err(|unauthentic| unauthentic.error)
+    pub fn authenticate(self, context: &AuthContext<'_>) -> Result<Authentic, Error> {
+        self.authenticate_or_keep(context).map_err(|unauthentic| unauthentic.error)
     }
 
     /// The same for those who need the statement also if it is not authentic.
-    pub fn authenticate_or_keep(self, door: &Door<'_>) -> Result<Authentic, Box<Unauthentic>> {
-        let issuer = match self.conforming_issuer(door) {
+    pub fn authenticate_or_keep(
+        self,
+        context: &AuthContext<'_>,
+    ) -> Result<Authentic, Box<Unauthentic>> {
+        let issuer = match self.conforming_issuer(context) {
             Ok(issuer) => issuer,
             Err(error) => return Err(Box::new(Unauthentic { statement: self, error })),
         };
         let canonical = self.canonical();
-        let other = self.algorithm().ok().filter(|_| door.rules >= RulesVersion::V2);
+        let other = self.algorithm().ok().filter(|_| context.rules >= RulesVersion::V2);
         let other = other.and_then(|algorithm| key::twin(algorithm, self.signature()));
         let (id, twin) = match other {
             None => (StatementId::of_canonical(&canonical), None),
@@ -138,25 +141,29 @@ impl SignedStatement {
             }
         };
         let canonical = if let Cow::Owned(canonical) = canonical { Some(canonical) } else { None };
-        Ok(Authentic { issuer, id, twin, canonical, statement: self, rules: door.rules })
+        Ok(Authentic { issuer, id, twin, canonical, statement: self, rules: context.rules })
     }
 
-    fn conforming_issuer(&self, door: &Door<'_>) -> Result<Issuer, Error> {
+    fn conforming_issuer(&self, context: &AuthContext<'_>) -> Result<Issuer, Error> {
         self.algorithm()?;
         self.header().conformance()?;
-        if door.rules >= RulesVersion::V2 {
+        if context.rules >= RulesVersion::V2 {
             refuse_look_alikes(self.header())?;
         }
-        self.issuer(door, None)
+        self.issuer(context, None)
     }
 
     /// Who signed, over `detached` if the statement has no payload of its
     /// own. A registration needs `authenticate`; this is also for verifiers of
     /// statements that no log would take.
-    pub fn issuer(&self, door: &Door<'_>, detached: Option<&[u8]>) -> Result<Issuer, Error> {
+    pub fn issuer(
+        &self,
+        context: &AuthContext<'_>,
+        detached: Option<&[u8]>,
+    ) -> Result<Issuer, Error> {
         let algorithm = self.algorithm()?;
         let payload = self.payload().or(detached).ok_or(Error::PayloadMissing)?;
-        let Candidates { binding, keys, anchor } = self.candidates(algorithm, door)?;
+        let Candidates { binding, keys, anchor } = self.candidates(algorithm, context)?;
         let message = super::sig_structure(self.protected(), payload);
         let key = verify_any(&keys, algorithm, &message, self.signature())?;
         let name = self.header().claims.issuer.clone().unwrap_or_default();
@@ -174,8 +181,12 @@ impl SignedStatement {
 
     /// The keys that may speak for the issuer, all of one kind of binding.
     /// A certificate always decides; a pinned name is never self-certified.
-    fn candidates(&self, algorithm: Algorithm, door: &Door<'_>) -> Result<Candidates, Error> {
-        let Door { rules, log, trust, resolved, now } = *door;
+    fn candidates(
+        &self,
+        algorithm: Algorithm,
+        context: &AuthContext<'_>,
+    ) -> Result<Candidates, Error> {
+        let AuthContext { rules, log, trust, resolved, now } = *context;
         let header = self.header();
         let issuer = header.claims.issuer.as_deref().unwrap_or_default();
         let pinned = trust.pinned(issuer, header.kid.as_deref(), now);
@@ -184,7 +195,8 @@ impl SignedStatement {
         let conflict = || Error::IdentifierConflict { issuer: issuer.to_owned() };
         let agrees = |key: &PublicKey| spelt.as_ref().is_none_or(|spelt| spelt == key);
         if self.has_chain(rules) {
-            let VerifiedChain { leaf_key: key, anchor, .. } = self.verified_chain(door, issuer)?;
+            let VerifiedChain { leaf_key: key, anchor, .. } =
+                self.verified_chain(context, issuer)?;
             let is_pinned = pinned.is_none_or(|keys| keys.contains(&key));
             return match is_pinned && agrees(&key) {
                 true => Ok(Candidates {
@@ -239,7 +251,11 @@ impl SignedStatement {
         }
     }
 
-    fn verified_chain(&self, door: &Door<'_>, issuer: &str) -> Result<VerifiedChain, Error> {
+    fn verified_chain(
+        &self,
+        context: &AuthContext<'_>,
+        issuer: &str,
+    ) -> Result<VerifiedChain, Error> {
         let header = self.header();
         let leaf = header.chain.first().ok_or(Error::ChainMissing)?;
         if let Some((algorithm, hash)) = &header.x5t
@@ -247,8 +263,8 @@ impl SignedStatement {
         {
             return Err(Error::X5tMismatch);
         }
-        let (chains, unscoped) = (door.trust.chains(), door.rules.unscoped());
-        let found = chains.speaking_for(&header.chain, issuer, unscoped, door.now);
+        let (chains, unscoped) = (context.trust.chains(), context.rules.unscoped());
+        let found = chains.speaking_for(&header.chain, issuer, unscoped, context.now);
         found.map(|(chain, _)| chain).map_err(Error::Chain)
     }
 

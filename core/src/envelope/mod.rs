@@ -4,7 +4,7 @@
 //! `authenticate` checks RFC 9943 conformance, binds a key to the issuer and
 //! verifies the signature. Out: `Authentic`, which nothing else can make.
 
-mod door;
+mod context;
 mod error;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
@@ -27,7 +27,7 @@ use crate::wire::digest::Digest;
 use crate::wire::limits::STATEMENT_BYTES_MAX;
 
 pub use crate::wire::label::COSE_SIGN1_TAG as SIGN1_TAG;
-pub use door::{Door, RulesVersion};
+pub use context::{AuthContext, RulesVersion};
 pub use error::Error;
 pub use header::{Claims, ContentType, HashEnvelope, Header};
 pub use issuer::{Authentic, Binding, Issuer, Resolved, Unauthentic};

@@ -20,7 +20,7 @@ fn trust(key: &SigningKey) -> TrustAnchors {
 }
 
 fn outcome(bytes: Vec<u8>, trust: &TrustAnchors) -> Result<Authentic, Error> {
-    SignedStatement::parse(bytes)?.authenticate(&Door::new(trust, &Resolved::default(), NOW))
+    SignedStatement::parse(bytes)?.authenticate(&AuthContext::new(trust, &Resolved::default(), NOW))
 }
 
 fn code(bytes: Vec<u8>, trust: &TrustAnchors) -> &'static str {

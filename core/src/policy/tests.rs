@@ -6,7 +6,7 @@ mod conditions;
 use super::condition::Pattern;
 use super::*;
 use crate::envelope::fixture::{ISSUER, NOW, SUBJECT, Sketch, ed25519, es256};
-use crate::envelope::{Door, Resolved, RulesVersion, SignedStatement};
+use crate::envelope::{AuthContext, Resolved, RulesVersion, SignedStatement};
 use crate::key::SigningKey;
 use crate::profile;
 use crate::trust::TrustAnchors;
@@ -16,7 +16,7 @@ const ISSUERS: &str = include_str!("../../../policy/issuers.toml");
 
 fn authentic(sketch: &Sketch, key: &SigningKey, trust: &TrustAnchors) -> Authentic {
     let statement = SignedStatement::parse(sketch.sign(key)).unwrap();
-    statement.authenticate(&Door::new(trust, &Resolved::default(), NOW)).unwrap()
+    statement.authenticate(&AuthContext::new(trust, &Resolved::default(), NOW)).unwrap()
 }
 
 fn own(sketch: &Sketch, key: &SigningKey) -> Authentic {
@@ -275,7 +275,9 @@ fn new_findings_do_not_change_old_decisions() {
     let resolved = Resolved::default();
     let by = |rules| {
         let statement = SignedStatement::parse(bytes.clone()).unwrap();
-        statement.authenticate(&Door { rules, ..Door::new(&trust, &resolved, NOW) }).unwrap()
+        statement
+            .authenticate(&AuthContext { rules, ..AuthContext::new(&trust, &resolved, NOW) })
+            .unwrap()
     };
     let conditions = [
         "findings_at_most = \"none\"",

@@ -2,7 +2,7 @@
 
 use super::report::{Check, Outcome, Report};
 use super::{Error, Evidence, Included, Memo, inclusion, log_keys, log_name, unknown_log};
-use crate::envelope::{self, Binding, Door, Issuer, Resolved, SignedStatement};
+use crate::envelope::{self, AuthContext, Binding, Issuer, Resolved, SignedStatement};
 use crate::receipt::{self, Receipt};
 use crate::trust::{TrustAnchors, x509};
 use crate::wire::text;
@@ -94,7 +94,10 @@ fn signed(
     let name = statement.header().claims.issuer.as_deref().unwrap_or_default();
     let by = |trust: &TrustAnchors, log: Option<&str>| {
         let resolved = Resolved::default();
-        statement.issuer(&Door { log, ..Door::new(trust, &resolved, now) }, evidence.payload)
+        statement.issuer(
+            &AuthContext { log, ..AuthContext::new(trust, &resolved, now) },
+            evidence.payload,
+        )
     };
     if let Some(key) = evidence.issuer_key {
         let given = evidence.trust.clone().with_issuer(name, std::slice::from_ref(key));

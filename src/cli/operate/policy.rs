@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::cli::output::Out;
 use crate::cli::{CliError, Exit, broken_store, files};
-use crate::envelope::{Door, Resolved, SignedStatement};
+use crate::envelope::{AuthContext, Resolved, SignedStatement};
 use crate::policy::{Cases, Facts, Policy, Rule, RuleTrace};
 use crate::service::{self, ReplayOptions, now};
 use crate::wire::printable::{Printable, printable};
@@ -112,8 +112,9 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Exit> {
     let name = |data: &PathBuf| service::name(data).map_err(|e| broken_store(e, data));
     let name = args.data.as_ref().map(name).transpose()?;
     let resolved = Resolved::default();
-    let door = Door { log: name.as_deref(), ..Door::new(&trust, &resolved, now()) };
-    let authentic = statement.authenticate(&door);
+    let context =
+        AuthContext { log: name.as_deref(), ..AuthContext::new(&trust, &resolved, now()) };
+    let authentic = statement.authenticate(&context);
     let authentic = authentic.map_err(|e| CliError::no(e.code(), e.to_string()))?;
     let read = profile::read(&authentic);
     let (facts, where_to) = match &args.data {

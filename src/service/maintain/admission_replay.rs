@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::envelope::{
-    Authentic, Door, Resolved, RulesVersion, SIGN1_TAG, SignedStatement, StatementId,
+    AuthContext, Authentic, Resolved, RulesVersion, SIGN1_TAG, SignedStatement, StatementId,
 };
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
@@ -37,7 +37,7 @@ pub(in crate::service) struct AdmissionReplay {
     active: PublicKey,
     /// Keys the store names that have not come up yet, the next one last.
     coming: Vec<PublicKey>,
-    /// The rules at the door; none when the log names some we do not know.
+    /// The built-in rules; none when the log names some we do not know.
     version: Option<RulesVersion>,
     trust: TrustAnchors,
     policy: Option<Policy>,
@@ -224,8 +224,8 @@ impl AdmissionReplay {
         let rules = version.ok_or(("rules-version-unknown", UNKNOWN_RULES.to_owned()))?;
         let resolved = Resolved::default();
         let log = Some(self.issuer.as_str());
-        let door = Door { rules, log, trust, resolved: &resolved, now: stored.time };
-        authenticate(statement, stored, &door)
+        let context = AuthContext { rules, log, trust, resolved: &resolved, now: stored.time };
+        authenticate(statement, stored, &context)
     }
 
     /// The old key has signed; the new one must agree, and be the one the
@@ -259,11 +259,11 @@ fn control_of(statement: &SignedStatement) -> Option<Control> {
 }
 
 /// Authenticates a logged statement with what was kept beside it, by the
-/// rules, trust and time of its registration, which are at this door.
+/// rules, trust and time of its registration, which are in this context.
 pub(in crate::service) fn authenticate(
     statement: &SignedStatement,
     stored: &Stored,
-    door: &Door<'_>,
+    context: &AuthContext<'_>,
 ) -> Result<Authentic, Wrong> {
     let collateral = Value::read(&stored.collateral).map_err(|e| (e.code(), e.to_string()))?;
     let key = collateral.get(2).and_then(Value::bytes);
@@ -275,7 +275,7 @@ pub(in crate::service) fn authenticate(
     };
     let resolved = &Resolved { keys };
     let authentic = statement
-        .authenticate(&Door { resolved, ..*door })
+        .authenticate(&AuthContext { resolved, ..*context })
         .map_err(|e| (e.code(), e.to_string()))?;
     if authentic.collateral() != stored.collateral {
         let detail = "what is kept beside the statement is not what authentication needed";

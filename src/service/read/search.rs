@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::reader::{LoggedStatement, ReadError};
 use super::views::{EntryView, NOT_PROOF, SearchPage, StatementView};
-use crate::envelope::{Door, Issuer, Resolved, RulesVersion, SignedStatement, StatementId};
+use crate::envelope::{AuthContext, Issuer, Resolved, RulesVersion, SignedStatement, StatementId};
 use crate::log::LeafIndex;
 use crate::profile::{self, Control};
 use crate::service::maintain::admission_replay;
@@ -91,8 +91,8 @@ impl Reader<'_> {
         };
         let resolved = Resolved::default();
         let (log, now) = (Some(own.as_str()), logged.stored.time);
-        let door = Door { rules, log, trust: &trust, resolved: &resolved, now };
-        let authentic = admission_replay::authenticate(statement, &logged.stored, &door);
+        let context = AuthContext { rules, log, trust: &trust, resolved: &resolved, now };
+        let authentic = admission_replay::authenticate(statement, &logged.stored, &context);
         Ok(authentic.ok().map(|authentic| authentic.issuer().clone()))
     }
 

@@ -2,7 +2,7 @@
 //! log before the commit or after it, and nothing with a receipt is lost.
 
 use super::*;
-use crate::envelope::{Authentic, Door, Resolved};
+use crate::envelope::{AuthContext, Authentic, Resolved};
 use crate::policy::Policy;
 use crate::service::write::writer::NewStatement;
 use crate::store::fixture::TestLog;
@@ -27,8 +27,8 @@ fn faulty(log: &TestLog) -> (Faulty, Backend) {
 
 fn authentic(bytes: Vec<u8>) -> Authentic {
     let (trust, resolved) = (TrustAnchors::default(), Resolved::default());
-    let door = Door::new(&trust, &resolved, now());
-    SignedStatement::parse(bytes).unwrap().authenticate(&door).unwrap()
+    let context = AuthContext::new(&trust, &resolved, now());
+    SignedStatement::parse(bytes).unwrap().authenticate(&context).unwrap()
 }
 
 fn append(writer: &mut Writer, statement: &Authentic) -> Result<(), &'static str> {

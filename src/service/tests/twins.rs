@@ -1,7 +1,7 @@
 //! Both ECDSA signatures over one statement verify; only one of them is a leaf.
 
 use super::*;
-use crate::envelope::{Authentic, Door, Resolved, SignedStatement};
+use crate::envelope::{AuthContext, Authentic, Resolved, SignedStatement};
 use crate::key::{SigningKey, twin};
 use crate::log::TreeSize;
 use crate::service::write::committer::Placement;
@@ -70,7 +70,7 @@ async fn twins_that_wait_together_get_one_leaf() {
 fn authentic(bytes: Vec<u8>) -> (Authentic, Terms) {
     let (trust, resolved) = (TrustAnchors::default(), Resolved::default());
     let statement = SignedStatement::parse(bytes).unwrap();
-    let authentic = statement.authenticate(&Door::new(&trust, &resolved, now())).unwrap();
+    let authentic = statement.authenticate(&AuthContext::new(&trust, &resolved, now())).unwrap();
     let terms = Terms::of(authentic.statement().header(), &crate::profile::read(&authentic));
     (authentic, terms)
 }

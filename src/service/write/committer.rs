@@ -250,7 +250,7 @@ impl CommitLoop {
         let appended = u32::try_from(appended).unwrap_or(u32::MAX);
         let size = self.writer.size().get();
         self.metrics.committed(appended, started.elapsed().as_secs_f64(), size);
-        self.shared.pending.notify(current.iter().flat_map(|item| item.basis.terms.telling()));
+        self.shared.pending.notify(current.iter().flat_map(|item| item.basis.terms.affecting()));
         let all = current.iter().chain(&outdated);
         let bytes = all.map(|item| item.admitted.statement().canonical().len()).sum();
         let (statements, bytes) = self.queue.committed(bytes);
@@ -274,7 +274,7 @@ impl CommitLoop {
             if item.basis.epoch != epoch || self.is_outdated(&item, &affected)? {
                 outdated.push(item);
             } else {
-                affected.extend(item.basis.terms.telling().cloned());
+                affected.extend(item.basis.terms.affecting().cloned());
                 current.push(item);
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::writer::{self, Change};
 use crate::envelope::{
-    self, Authentic, Door, Draft, Resolved, RulesVersion, SignedStatement, seal_with_claims,
+    self, AuthContext, Authentic, Draft, Resolved, RulesVersion, SignedStatement, seal_with_claims,
 };
 use crate::key::{self, SigningKey};
 use crate::log::LeafIndex;
@@ -109,7 +109,8 @@ fn own_statement(
     let trust = TrustAnchors::default().with_issuer(&identity.issuer, &[key.public().clone()]);
     let log = Some(identity.issuer.as_str());
     let resolved = Resolved::default();
-    let authentic = statement.authenticate(&Door { log, ..Door::new(&trust, &resolved, now) })?;
+    let authentic =
+        statement.authenticate(&AuthContext { log, ..AuthContext::new(&trust, &resolved, now) })?;
     let (admitted, _) = Policy::own(authentic, &identity.issuer).ok_or(Error::NotOwn)?;
     Ok(admitted.into_statement())
 }

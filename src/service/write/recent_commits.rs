@@ -56,7 +56,7 @@ impl RecentCommits {
         }
         for (id, terms) in committed {
             self.newer.ids.insert(id);
-            self.newer.terms.extend(terms.telling().map(|term| (term.clone(), size)));
+            self.newer.terms.extend(terms.affecting().map(|term| (term.clone(), size)));
         }
     }
 

@@ -9,7 +9,8 @@ use super::committer::{Basis, Placement, Ticket};
 use super::pending::{Pending, PendingSlot};
 use super::refusals::About;
 use crate::envelope::{
-    self, Authentic, Binding, Door, Issuer, Resolved, RulesVersion, SignedStatement, StatementId,
+    self, AuthContext, Authentic, Binding, Issuer, Resolved, RulesVersion, SignedStatement,
+    StatementId,
 };
 use crate::log::{LeafIndex, TreeSize};
 use crate::policy::Decision;
@@ -90,7 +91,7 @@ impl Candidate {
     /// The terms under which this one can change the decision about later
     /// statements.
     pub fn affects(&self) -> impl Iterator<Item = &Term> {
-        self.terms.telling()
+        self.terms.affecting()
     }
 }
 
@@ -110,10 +111,10 @@ impl Service {
         let resolved = self.resolve(&statement).await?;
         let announcement = self.committer.announce();
         let rules = self.shared.rules.load_full();
-        let door = self.door(&rules, &resolved);
-        match statement.authenticate_or_keep(&door) {
+        let context = self.context(&rules, &resolved);
+        match statement.authenticate_or_keep(&context) {
             Ok(authentic) => self.compare_with_log(rules, authentic, false, announcement),
-            Err(refused) => match self.logged_by_older_rules(&refused.statement, &door)? {
+            Err(refused) => match self.logged_by_older_rules(&refused.statement, &context)? {
                 Some(entry) => Ok(self.known(entry)?),
                 None => {
                     self.refusals.keep_unproven(&refused);
@@ -309,7 +310,7 @@ impl Service {
                 let rules = self.shared.rules.load_full();
                 let resolved = resolved_before(statement.issuer());
                 let again = statement.statement().clone();
-                let authentic = again.authenticate(&self.door(&rules, &resolved))?;
+                let authentic = again.authenticate(&self.context(&rules, &resolved))?;
                 self.compare_with_log(rules, authentic, is_charged, announcement)
             }
         }
@@ -355,12 +356,12 @@ impl Service {
     fn logged_by_older_rules(
         &self,
         statement: &SignedStatement,
-        door: &Door<'_>,
+        context: &AuthContext<'_>,
     ) -> Result<Option<Entry>, Fault> {
         if self.store.find(&StatementId::of(statement))?.is_none() {
             return Ok(None);
         }
-        let older = Door { rules: RulesVersion::V1, ..*door };
+        let older = AuthContext { rules: RulesVersion::V1, ..*context };
         match statement.clone().authenticate(&older) {
             Ok(authentic) => self.logged(&authentic),
             Err(_) => Ok(None),
@@ -377,9 +378,9 @@ impl Service {
     }
 
     /// What a statement that arrives now is authenticated by.
-    fn door<'a>(&'a self, rules: &'a Rules, resolved: &'a Resolved) -> Door<'a> {
+    fn context<'a>(&'a self, rules: &'a Rules, resolved: &'a Resolved) -> AuthContext<'a> {
         let log = Some(self.identity.issuer.as_str());
-        Door { rules: rules.version, log, trust: &rules.trust, resolved, now: now() }
+        AuthContext { rules: rules.version, log, trust: &rules.trust, resolved, now: now() }
     }
 
     /// Keys for issuers that publish them, when the operator allows asking.

@@ -32,7 +32,7 @@ pub struct Writer {
     /// Written with every batch, when the operator pays for the second sync.
     pub(in crate::service) guard: Option<Guard>,
     /// Nobody else writes under the same guard.
-    pub(in crate::service) _held: Option<Lock>,
+    pub(in crate::service) _guard_lock: Option<Lock>,
 }
 
 /// Something that changes how the log itself works.

@@ -129,7 +129,7 @@ fn carp_resolutions() {
 
 fn manifest() -> Value {
     json!({
-        "atlas_version": "1.0", "atlas_id": "com.example.desk", "version": "1.0.0", "name": "n",
+        "atlas_version": "1.0", "atlas_id": "com.example.sandbox", "version": "1.0.0", "name": "n",
         "description": "d",
         "capabilities": [{ "capability_id": "read", "name": "n", "actions": ["t.look"] }],
         "context_packs": [{ "pack_id": "p", "name": "n", "files": ["a.md"], "conditions": {} }],
@@ -150,7 +150,7 @@ fn atlas_manifests() {
         ("a manifest", base.clone(), true, true),
         ("no description", without(&base, "", "description"), false, false),
         ("no version", put("", "version", "1.0".into()), false, false),
-        ("a name that is no atlas", put("", "atlas_id", "Desk".into()), false, false),
+        ("a name that is no atlas", put("", "atlas_id", "Sandbox".into()), false, false),
         ("a long name", put("", "name", "n".repeat(101).into()), true, false),
         ("a long description", put("", "description", "d".repeat(1001).into()), true, false),
         ("a homepage that is none", put("", "homepage", "home".into()), true, false),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use capstan::envelope::{Door, Resolved, SignedStatement, StatementId};
+use capstan::envelope::{AuthContext, Resolved, SignedStatement, StatementId};
 use capstan::log::leaf_hash;
 use capstan::profile::{self, Severity};
 use capstan::service::now;
@@ -40,7 +40,7 @@ fn every_statement_is_authentic_sound_and_new() {
         let statement = SignedStatement::parse(item.bytes.to_vec()).unwrap();
         assert_eq!(StatementId::of(&statement), item.id);
         let authentic =
-            statement.authenticate(&Door::new(&trust, &Resolved::default(), now())).unwrap();
+            statement.authenticate(&AuthContext::new(&trust, &Resolved::default(), now())).unwrap();
         let binding = authentic.issuer().binding.name();
         assert_eq!(binding == "x5chain", item.key == KeyKind::X5chain, "{binding}");
         let read = profile::read(&authentic);
@@ -59,7 +59,7 @@ fn damaged_statements_are_not_authentic() {
     for _ in 0..40 {
         let item = generator.damaged(false).unwrap();
         let authentic = SignedStatement::parse(item.bytes.to_vec())
-            .and_then(|s| s.authenticate(&Door::new(&trust, &Resolved::default(), now())));
+            .and_then(|s| s.authenticate(&AuthContext::new(&trust, &Resolved::default(), now())));
         assert!(authentic.is_err(), "{:?}", item.damage);
         damages.insert(item.damage.unwrap());
         let item = generator.damaged(true).unwrap();

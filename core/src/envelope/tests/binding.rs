@@ -17,8 +17,9 @@ fn binding(bytes: Vec<u8>, trust: &TrustAnchors) -> Result<Binding, &'static str
 /// The same by the rules of logs that name no version.
 fn before(bytes: Vec<u8>, trust: &TrustAnchors) -> Result<Binding, &'static str> {
     let resolved = Resolved::default();
-    let door = Door { rules: RulesVersion::V1, ..Door::new(trust, &resolved, NOW) };
-    let authentic = SignedStatement::parse(bytes).unwrap().authenticate(&door);
+    let context =
+        AuthContext { rules: RulesVersion::V1, ..AuthContext::new(trust, &resolved, NOW) };
+    let authentic = SignedStatement::parse(bytes).unwrap().authenticate(&context);
     authentic.map(|a| a.issuer().binding).map_err(|e| e.code())
 }
 
@@ -118,7 +119,7 @@ fn resolved_keys_are_a_binding_of_their_own() {
     let signed = |issuer: &str| Sketch::new(&key).claim(1, issuer).sign(&key);
     let statement = SignedStatement::parse(signed(RESOLVED)).unwrap();
     let nobody = TrustAnchors::default();
-    let authentic = statement.clone().authenticate(&Door::new(&nobody, &resolved, NOW));
+    let authentic = statement.clone().authenticate(&AuthContext::new(&nobody, &resolved, NOW));
     let authentic = authentic.unwrap();
     assert_eq!(authentic.issuer().binding, Binding::DidWeb);
     // An auditor cannot ask the network of the past: the key is kept.
@@ -127,11 +128,11 @@ fn resolved_keys_are_a_binding_of_their_own() {
     assert_eq!(PublicKey::from_cose_key(kept).as_ref(), Ok(key.public()));
     // A pin outranks what was resolved.
     let pin = nobody.clone().with_issuer(RESOLVED, std::slice::from_ref(other.public()));
-    let pinned = statement.authenticate(&Door::new(&pin, &resolved, NOW));
+    let pinned = statement.authenticate(&AuthContext::new(&pin, &resolved, NOW));
     assert_eq!(pinned.unwrap_err().code(), "signature-invalid");
     // Nothing was resolved for a name of another kind, whoever says so.
     let statement = SignedStatement::parse(signed(ISSUER)).unwrap();
-    let unresolvable = statement.authenticate(&Door::new(&nobody, &resolved, NOW));
+    let unresolvable = statement.authenticate(&AuthContext::new(&nobody, &resolved, NOW));
     assert_eq!(unresolvable.unwrap_err().code(), "issuer-unknown");
     for binding in Binding::ALL {
         assert_eq!(Binding::from_name(binding.name()), Some(*binding));
@@ -307,9 +308,9 @@ fn names_that_need_proof_are_never_self_certified() {
     for (name, expected) in rows {
         let signed = Sketch::self_certified(&key).claim(1, name).sign(&key);
         let resolved = Resolved::default();
-        let door = Door { log: Some(LOG), ..Door::new(&nobody, &resolved, NOW) };
+        let context = AuthContext { log: Some(LOG), ..AuthContext::new(&nobody, &resolved, NOW) };
         let statement = SignedStatement::parse(signed.clone()).unwrap();
-        let found = statement.authenticate(&door).map_or_else(|e| e.code(), |_| "ok");
+        let found = statement.authenticate(&context).map_or_else(|e| e.code(), |_| "ok");
         assert_eq!(found, expected, "{name:?}");
         assert_eq!(before(signed.clone(), &nobody), Ok(Binding::SelfCertified), "{name:?}");
         let pinned = nobody.clone().with_issuer(name, std::slice::from_ref(key.public()));

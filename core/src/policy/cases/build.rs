@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Sketch, certificate};
 use crate::envelope::{
-    Authentic, Binding, Door, Resolved, SIGN1_TAG, SignedStatement, sig_structure,
+    AuthContext, Authentic, Binding, Resolved, SIGN1_TAG, SignedStatement, sig_structure,
 };
 use crate::key::{Algorithm, SigningKey};
 use crate::profile::capsule::{self, CapsuleRecord};
@@ -83,8 +83,8 @@ impl Sketch {
         let resolved = Resolved { keys };
         let bytes = told.sign(&key, leaf.as_deref(), &payload)?;
         let statement = SignedStatement::parse(bytes).map_err(|e| e.to_string())?;
-        let door = Door::new(&trust, &resolved, NOW);
-        statement.authenticate(&door).map_err(|e| e.to_string())
+        let context = AuthContext::new(&trust, &resolved, NOW);
+        statement.authenticate(&context).map_err(|e| e.to_string())
     }
 
     /// The capsule with its changes made and its id computed.

@@ -15,7 +15,7 @@ pub(super) const GOOD: &str = r#"{
   "action_id": "order-7", "action_type": "decide", "operator": "acme", "developer": "agent@v1",
   "timestamp": "2026-06-13T00:00:00Z",
   "disposition": {"decision": "accept", "approver": "human", "human_disposed": true,
-    "authority": "desk-4", "verdict_class": "executed"},
+    "authority": "sandbox-4", "verdict_class": "executed"},
   "effect": {"status": "confirmed", "type": "write_order", "external_ref": "erp:7",
     "irreversibility_class": "two_way", "effect_attestation": "gate_executed",
     "request_digest": "1111111111111111111111111111111111111111111111111111111111111111",

@@ -1,7 +1,7 @@
 //! The decision to admit, made again from what a bundle holds.
 
 use super::Bundle;
-use crate::envelope::{Authentic, Binding, Door, Resolved, RulesVersion, SignedStatement};
+use crate::envelope::{AuthContext, Authentic, Binding, Resolved, RulesVersion, SignedStatement};
 use crate::key::PublicKey;
 use crate::policy::{Decision, Facts, Memory, Policy};
 use crate::profile;
@@ -115,8 +115,8 @@ impl Admission<'_> {
     /// The decision at a time.
     fn decide(&self, rules: &Rules, now: UnixSeconds) -> Check {
         let Rules { version, policy, trust, resolved } = rules;
-        let door = Door { rules: *version, log: self.log, trust, resolved, now };
-        let authentic = match self.subject.clone().authenticate(&door) {
+        let context = AuthContext { rules: *version, log: self.log, trust, resolved, now };
+        let authentic = match self.subject.clone().authenticate(&context) {
             Ok(authentic) => authentic,
             Err(e) => return no(e.code(), e.to_string()),
         };

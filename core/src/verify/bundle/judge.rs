@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Bundle;
 use super::admission::Admission;
 use crate::checkpoint::{Checkpoint, SignedCheckpoint};
-use crate::envelope::{ContentType, Door, Resolved, SignedStatement};
+use crate::envelope::{AuthContext, ContentType, Resolved, SignedStatement};
 use crate::profile::Control;
 use crate::receipt::{Proofs, Receipt, attached};
 use crate::trust::TrustAnchors;
@@ -204,8 +204,9 @@ fn is_control(
     }
     let own = TrustAnchors::default().with_issuer(&log, &keys);
     let resolved = Resolved::default();
-    let door = Door { log: Some(&log), ..Door::new(&own, &resolved, evidence.now) };
-    statement.issuer(&door, None).map(drop).map_err(|e| (e.code(), e.to_string()))
+    let context =
+        AuthContext { log: Some(&log), ..AuthContext::new(&own, &resolved, evidence.now) };
+    statement.issuer(&context, None).map(drop).map_err(|e| (e.code(), e.to_string()))
 }
 
 /// Whether receipts and checkpoint are of the same log.

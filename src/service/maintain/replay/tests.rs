@@ -1,6 +1,6 @@
 use super::*;
 use crate::envelope::fixture::{Sketch, es256};
-use crate::envelope::{Authentic, Door, Resolved, RulesVersion};
+use crate::envelope::{AuthContext, Authentic, Resolved, RulesVersion};
 use crate::key::SigningKey;
 use crate::service::tests::{OPEN, code, data, log_with, options, statement};
 use crate::service::write::writer::NewStatement;
@@ -13,7 +13,9 @@ const CLOSED: &str = "name = \"closed\"\n[[allow]]\nsubject = \"urn:nobody\"\n";
 fn authentic(bytes: &[u8]) -> Authentic {
     let statement = SignedStatement::parse(bytes.to_vec()).unwrap();
     let trust = TrustAnchors::default();
-    statement.authenticate(&Door::new(&trust, &Resolved::default(), crate::service::now())).unwrap()
+    statement
+        .authenticate(&AuthContext::new(&trust, &Resolved::default(), crate::service::now()))
+        .unwrap()
 }
 
 /// Lets the writer take statements that nobody has decided about.
@@ -44,9 +46,9 @@ async fn an_admitted_twin_is_found() {
     let trust = TrustAnchors::default();
     let resolved = Resolved::default();
     // By version 1 it has no twin, so the writer takes it.
-    let door = Door::new(&trust, &resolved, crate::service::now());
-    let door = Door { rules: RulesVersion::V1, ..door };
-    let planted = SignedStatement::parse(turned).unwrap().authenticate(&door).unwrap();
+    let context = AuthContext::new(&trust, &resolved, crate::service::now());
+    let context = AuthContext { rules: RulesVersion::V1, ..context };
+    let planted = SignedStatement::parse(turned).unwrap().authenticate(&context).unwrap();
     append(&service, vec![planted]).await;
     service.committer.drain();
     drop(service);

@@ -2,7 +2,7 @@ use super::*;
 use crate::profile::finding::Severity;
 
 const MANIFEST: &str = r#"{
-    "atlas_version":"1.0","atlas_id":"com.example.desk","version":"1.2.3-rc.1+b","name":"n","description":"d",
+    "atlas_version":"1.0","atlas_id":"com.example.sandbox","version":"1.2.3-rc.1+b","name":"n","description":"d",
     "authors":["a"],"license":"MIT","domains":["x"],
     "capabilities":[{"capability_id":"read","name":"n","description":"d","actions":["t.look"],"context_packs":["p"]}],
     "context_packs":[{"pack_id":"p","name":"n","files":["context/a.md"],"priority":1,"conditions":{}}],
@@ -23,7 +23,7 @@ fn told(text: &str) -> Vec<(&'static str, String)> {
 fn a_sound_manifest_is_named_by_id_and_version() {
     assert_eq!(told(MANIFEST), []);
     let summary = AtlasRecord::read(MANIFEST.as_bytes()).0.summary();
-    assert_eq!(summary.record_id.as_deref(), Some("com.example.desk@1.2.3-rc.1+b"));
+    assert_eq!(summary.record_id.as_deref(), Some("com.example.sandbox@1.2.3-rc.1+b"));
     assert_eq!(summary.content.unwrap().len(), 64);
 }
 
@@ -32,7 +32,7 @@ fn what_is_wrong_is_named_by_its_pointer() {
     let schema = "atlas-schema-violation";
     let cases = [
         (r#""atlas_version":"1.0""#, r#""atlas_version":1.0"#, schema, "/atlas_version"),
-        ("com.example.desk", "InvalidID", schema, "/atlas_id"),
+        ("com.example.sandbox", "InvalidID", schema, "/atlas_id"),
         ("1.2.3-rc.1+b", "1.0", schema, "/version"),
         (r#""name":"n","description":"d","#, r#""name":"n","#, schema, "/description"),
         ("^1.0.0", "newest", schema, "/dependencies/com.example.base"),
@@ -77,9 +77,9 @@ fn what_is_wrong_is_named_by_its_pointer() {
         ),
         (
             "com.example.base",
-            "com.example.desk",
+            "com.example.sandbox",
             "atlas-dependency-self",
-            "/dependencies/com.example.desk",
+            "/dependencies/com.example.sandbox",
         ),
         (r#""type":"allow""#, r#""type":"deny""#, "atlas-nothing-allowed", "/policies"),
     ];

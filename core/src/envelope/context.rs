@@ -66,7 +66,7 @@ impl RulesVersion {
 
 /// Everything besides the statement itself that decides who signed it.
 #[derive(Clone, Copy, Debug)]
-pub struct Door<'a> {
+pub struct AuthContext<'a> {
     /// The rules.
     pub rules: RulesVersion,
     /// The name of the log, if there is one; no issuer may use it.
@@ -79,7 +79,7 @@ pub struct Door<'a> {
     pub now: UnixSeconds,
 }
 
-impl<'a> Door<'a> {
+impl<'a> AuthContext<'a> {
     /// The current rules, without a log.
     pub fn new(trust: &'a TrustAnchors, resolved: &'a Resolved, now: UnixSeconds) -> Self {
         Self { rules: RulesVersion::CURRENT, log: None, trust, resolved, now }
