@@ -24,9 +24,9 @@ use std::ops::Range;
 use crate::key::{self, Algorithm};
 use crate::wire::cbor::{self, Reader, Value};
 use crate::wire::digest::Digest;
+use crate::wire::label::COSE_SIGN1_TAG;
 use crate::wire::limits::STATEMENT_BYTES_MAX;
 
-pub use crate::wire::label::COSE_SIGN1_TAG as SIGN1_TAG;
 pub use context::{AuthContext, RulesVersion};
 pub use error::Error;
 pub use header::{Claims, ContentType, HashEnvelope, Header};
@@ -68,7 +68,7 @@ impl SignedStatement {
     pub fn parse_any_size(bytes: Vec<u8>) -> Result<Self, Error> {
         let mut reader = Reader::new(&bytes);
         let found = reader.tag().map_err(|source| Error::NotSign1 { source })?;
-        if found != SIGN1_TAG {
+        if found != COSE_SIGN1_TAG {
             return Err(Error::WrongTag { found });
         }
         let elements = reader.array().map_err(|source| Error::NotSign1 { source })?;

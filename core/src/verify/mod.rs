@@ -82,7 +82,7 @@ fn report(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
         };
     }
     if let Ok(value) = Value::read(bytes)
-        && Bundle::is_one(&value)
+        && Bundle::is_bundle(&value)
     {
         return bundle::report(&value, evidence);
     }
