@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn one_entry_goes_and_the_rest_stays() {
+    fn removes_one_entry_and_keeps_comments() {
         let (a, b) = (log_block(&log("a")), log_block(&log("b")));
         let text = format!("# mine\n{a}\n# about b\n{b}{}# the end\n", log_block(&log("a")));
         let (out, removed) = without(&text, "log", "a").unwrap();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_takes_the_place_of_its_entries() {
+    fn log_replaces_its_entries() {
         let text =
             format!("{}{}{}", log_block(&log("a")), log_block(&log("b")), log_block(&log("a")));
         let new = log("a");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_taken_out_whole_is_left() {
+    fn inline_entries_are_not_removed() {
         let pem = SigningKey::generate(Algorithm::Es256).unwrap().public().to_pem().unwrap();
         let text = format!("log = [{{ name = \"a\", keys = ['''\n{pem}'''] }}]\n");
         assert_eq!(without(&text, "log", "a").unwrap_err().code(), "trust-not-toml");
