@@ -299,7 +299,7 @@ fn printed_config_is_readable() {
 }
 
 #[test]
-fn the_default_file_holds_every_default() {
+fn default_file_has_every_default() {
     let file = default_file();
     assert_eq!(load(&file, &[], &[]).unwrap().config, Config::default());
 
@@ -317,7 +317,7 @@ fn the_default_file_holds_every_default() {
 }
 
 #[test]
-fn the_committed_default_file_is_current() {
+fn default_file_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/capstan.toml");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, default_file()).unwrap();

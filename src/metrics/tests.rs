@@ -111,7 +111,7 @@ fn outcome_labels() {
 }
 
 #[test]
-fn the_committed_reference_is_current() {
+fn reference_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, reference()).unwrap();
