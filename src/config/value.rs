@@ -144,7 +144,7 @@ impl Value for Secret {
 macro_rules! word {
     ($($name:ty),+) => {$(
         impl $name {
-            /// The word as it is written in a file.
+            /// The word in a file.
             pub fn as_str(self) -> &'static str {
                 self.into()
             }

@@ -20,8 +20,8 @@ const MULTIKEY_CHARS_MAX: usize = 128;
 
 /// The key that a name contains; `None` for names of any other kind.
 pub fn key_in_name(name: &str) -> Option<Result<PublicKey, Error>> {
-    if let Some(spelt) = name.strip_prefix("did:key:") {
-        return Some(multikey(spelt).and_then(known));
+    if let Some(encoded) = name.strip_prefix("did:key:") {
+        return Some(multikey(encoded).and_then(known));
     }
     name.strip_prefix("did:jwk:").map(jwk)
 }

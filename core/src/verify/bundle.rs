@@ -44,9 +44,9 @@ mod label {
 pub struct Bundle {
     /// The Transparent Statement it is about.
     pub statement: Vec<u8>,
-    /// The policy entry in force when it was registered.
+    /// The policy entry in effect when it was registered.
     pub policy: Vec<u8>,
-    /// The trust entry in force when it was registered.
+    /// The trust entry in effect when it was registered.
     pub trust: Vec<u8>,
     /// The records of its chain, its predecessors, and the batch its session
     /// continues, oldest first.

@@ -77,7 +77,7 @@ pub(super) fn envelope_report(
     not_shown.push(if is_logged {
         "that no other statement exists about the same subject"
     } else {
-        "that it was logged: whoever holds the key can still make another"
+        "that it was logged: the holder of the key can still sign another"
     });
     let artefact = if is_logged { "transparent statement" } else { "statement" };
     Report { warnings, not_shown, ..Report::of(artefact, checks) }
@@ -146,7 +146,7 @@ fn bound_issuer(
         Binding::DidKey if evidence.demand.names(name) => "the name you asked for".to_owned(),
         Binding::DidKey => {
             let detail = format!(
-                "the name {name:?} is its own key, and nobody has named it; \
+                "the name {name:?} contains its own key, and you have not named it; \
                  `capstan trust issuer` or --issuer with exactly this name does"
             );
             return Some(Check::cannot_tell("issuer", "issuer-not-named", detail));

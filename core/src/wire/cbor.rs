@@ -338,15 +338,16 @@ impl<'a> Reader<'a> {
         for _ in 0..count {
             let at = self.position;
             let key = self.value_at(depth + 1)?;
-            keys.push((self.spelling(&key, at), at));
+            keys.push((self.encoding(&key, at), at));
             entries.push((key, self.value_at(depth + 1)?));
         }
         // Equal keys have equal encodings; sorting makes them adjacent.
         keys.sort_unstable();
         let mut neighbours = keys.iter().zip(keys.iter().skip(1));
         match neighbours.find(|((a, _), (b, _))| a == b) {
-            Some((_, (spelt, at))) => {
-                let key = Value::read(spelt).map_or_else(|_| "?".to_owned(), |key| key.to_string());
+            Some((_, (encoded, at))) => {
+                let key =
+                    Value::read(encoded).map_or_else(|_| "?".to_owned(), |key| key.to_string());
                 Err(Error::DuplicateKey { at: *at, key })
             }
             None => Ok(Value::Map(entries)),
@@ -355,7 +356,7 @@ impl<'a> Reader<'a> {
 
     /// The unique encoding of an item that was read from `at` on. Only floats
     /// may have several.
-    fn spelling(&self, item: &Value<'a>, at: usize) -> Cow<'a, [u8]> {
+    fn encoding(&self, item: &Value<'a>, at: usize) -> Cow<'a, [u8]> {
         if item.holds_float() {
             return Cow::Owned(item.encode());
         }

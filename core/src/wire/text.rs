@@ -54,7 +54,7 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// A pattern of policies and trust files: `*` stands for any run of characters.
+/// A pattern of policies and trust files: `*` matches any run of characters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pattern(pub String);
 

@@ -73,7 +73,7 @@ pub(in crate::verify) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> R
     report.checks.push(published);
     report.checks.extend(together);
     report.not_shown.push("that the log shows everybody the same checkpoint");
-    report.not_shown.push("that no other policy or trust entry stands between these and it");
+    report.not_shown.push("that no other policy or trust entry was logged between these and it");
     report.not_shown.push("that no record outside the bundle changed what the policy asked about");
     report.not_shown.push("when exactly it was registered: not after its receipt");
     report
