@@ -201,7 +201,7 @@ fn dependent_error_is_reported_once() {
     }
 }
 
-/// What a cluster says about a service of our name is nobody's mistake.
+/// Variables that a cluster sets for a service of our name are ignored.
 #[test]
 fn service_links_are_ignored() {
     let env = [

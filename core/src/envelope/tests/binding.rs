@@ -244,8 +244,8 @@ fn error_messages() {
     assert!(message.contains(&text::hex(key.public().id().as_bytes())), "{message}");
 }
 
-/// The unprotected header is not signed: what stands there without a word
-/// about it in the signed part changes nothing.
+/// The unprotected header is not signed: an entry that the signed part does not
+/// name changes nothing.
 #[test]
 fn unprotected_chain_does_not_change_identity() {
     let (root, leaf, key) = certified();

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A single flipped bit is refused wherever it stands: in what is signed
-/// because the signature fails, elsewhere because S has one spelling.
+/// Every flipped bit is refused: in the signed part because the signature
+/// fails, elsewhere because S has one encoding.
 #[test]
 fn bit_flips_are_refused() {
     for key in [es256(), ed25519()] {
@@ -18,8 +18,8 @@ fn bit_flips_are_refused() {
     }
 }
 
-/// The same without a pin: a flip in the key that the statement brings must
-/// not make another statement authentic.
+/// The same without a pin: a flip in the key of the statement must not make
+/// another statement authentic.
 #[test]
 fn bit_flips_of_self_certified_are_refused() {
     let key = ed25519();

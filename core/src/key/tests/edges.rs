@@ -1,7 +1,7 @@
-//! Keys and signatures at the edge of what the standards allow, and what two
-//! libraries say of each. Made by affine arithmetic in the open, outside the
-//! libraries: some keys were chosen to fit their signature. All over the
-//! message `edge` and a number, where there is one.
+//! Edge cases of keys and signatures, and the results of two libraries. They
+//! were computed with plain affine arithmetic, independent of the libraries;
+//! some keys were chosen to fit their signature. The message is `edge` and a
+//! number, if there is one.
 
 use super::*;
 
@@ -146,8 +146,8 @@ const ONE: &str = "0100000000000000000000000000000000000000000000000000000000000
 /// Name, key, message, signature, our verdict, theirs.
 type Ed = (&'static str, &'static str, &'static str, [&'static str; 2], [&'static str; 2]);
 
-/// Where the two differ the reason stands above the row. The portable library
-/// is asked in its strict manner, which is the one that refuses more.
+/// Where the two differ, the reason is above the row. The portable library
+/// runs in strict mode.
 const ED25519_CASES: &[Ed] = &[
     ("as signed", ED, "edge", [ED_R, ED_S], ["yes", "yes"]),
     ("another message", ED, "edge 0", [ED_R, ED_S], ["no", "no"]),

@@ -28,7 +28,7 @@ fn foreign_trees_agree_on_inclusion() {
             assert_eq!(second.inclusion(i), ours, "leaf {i} of {n}");
             assert_eq!(third.inclusion(i), ours, "leaf {i} of {n}");
             assert!(second.accepts_inclusion(&entry(i), i, &ours), "leaf {i} of {n}");
-            assert!(RsMerkle::accepts(root, all[at(i)], (i, n), &ours), "leaf {i} of {n}");
+            assert!(RsMerkle::accepts(root, all[at(i)], i, n, &ours), "leaf {i} of {n}");
             for bad in damaged(&ours) {
                 let is_ours = inclusion_root(all[at(i)], i, n, &bad) == Ok(root);
                 assert_eq!(second.accepts_inclusion(&entry(i), i, &bad), is_ours);

@@ -1,5 +1,5 @@
-//! A bundle is of one log: its parts cannot be exchanged for those of another,
-//! and what nobody signed is not believed.
+//! Parts of a bundle cannot be replaced by those of another log, and unsigned
+//! parts are not trusted.
 
 use std::ops::Range;
 
@@ -117,7 +117,7 @@ fn agent_trust(agent: &SigningKey) -> TrustAnchors {
     TrustAnchors::default().with_issuer(ISSUER, std::slice::from_ref(agent.public()))
 }
 
-/// A good bundle, and whom to believe for it.
+/// A good bundle, and the trust for it.
 pub(super) fn sample() -> (Vec<u8>, TrustAnchors) {
     let agent = ed25519();
     let log = Plan::new(LOG, &pinned(&agent, "")).build(&agent);
@@ -208,8 +208,8 @@ fn checkpoint_covers_every_leaf() {
     assert_eq!(named(&report, "admitted").outcome, Outcome::Yes, "decided without the log");
 }
 
-/// The time in the bundle is nobody's signed word. It is used where the answer
-/// is the same at every time the log's signatures leave open.
+/// The time in the bundle is unsigned. It is used only if the decision is the
+/// same for every time that the log's signatures allow.
 #[test]
 fn registration_time_is_bounded() {
     let agent = ed25519();
@@ -275,8 +275,8 @@ fn resolved_key_is_not_trusted() {
     assert_eq!(named(&report, "admitted").code, "certificates-outside");
 }
 
-/// The first rules of a log come with themselves, and nobody's policy decides
-/// about them; a stranger's are not the log's.
+/// The first policy and trust entries of a log are admitted by its key alone;
+/// those of another key are not.
 #[test]
 fn first_control_statements_are_admitted() {
     let agent = ed25519();

@@ -81,8 +81,8 @@ fn invalid_capsule_fails() {
     assert_eq!((report.verdict(), report.code()), (Outcome::No, "json-duplicate-key"));
 }
 
-/// What is not read is not judged; a yes still needs a header that is shown
-/// to speak of the action.
+/// A payload that cannot be read is not checked; a yes still needs a header
+/// that is bound to the action.
 #[test]
 fn concealed_or_unsupported_capsule() {
     for (from, to, capsule, expected) in [
@@ -113,8 +113,8 @@ fn concealed_or_unsupported_capsule() {
     }
 }
 
-/// A header that speaks of something else than the payload is a no, whatever
-/// else holds; somebody who asks only who signed still sees the line.
+/// A header that does not match the payload is a no; with `signed_only` the
+/// check is shown but does not count.
 #[test]
 fn unbound_header_fails() {
     let who = |issuer: &str, subject: &str| -> Vec<(Other, Other)> {
@@ -162,7 +162,7 @@ fn unbound_header_fails() {
     assert_eq!(answer(&scene.transparent(), &scene.trust()), (Outcome::Yes, "ok"));
 }
 
-/// An outcome has nothing but its header to say which action it is about.
+/// Only the header of an outcome names its action.
 #[test]
 fn outcome_header() {
     let outcome = ("capsule_statement_type", "outcome");

@@ -1,4 +1,4 @@
-//! Proofs taken apart: every reason why one does not hold.
+//! Every reason why a proof does not verify.
 
 use super::*;
 use crate::receipt::Receipt;

@@ -73,7 +73,7 @@ fn ask(flags: &[&str]) -> Demand {
 
 type Row<'a> = (&'a [u8], &'a TrustAnchors, &'a [&'a str], &'a str);
 
-/// Rows of a file, whom to believe, flags, and the code; `ok` is a yes.
+/// File, trust, flags, and the code; `ok` is a yes.
 fn check(rows: &[Row<'_>], older: &SmallLog) {
     for (number, (bytes, trust, flags, expected)) in rows.iter().enumerate() {
         let demand = ask(flags);
@@ -245,8 +245,8 @@ fn self_contained_name_must_be_expected() {
     check(rows, &log);
 }
 
-/// One good receipt is enough, however many logs nobody knows gave another;
-/// a wrong one is still a no.
+/// One good receipt is enough beside receipts of unknown logs; a wrong one is
+/// still a no.
 #[test]
 fn unknown_log_receipts_beside_good_one() {
     let good = Named::new(LOG, Sketch::new);
@@ -259,7 +259,7 @@ fn unknown_log_receipts_beside_good_one() {
     assert_eq!(answer(&wrong, &trust), (Outcome::No, "head-signature"));
 }
 
-/// A trusted log speaks for its own name, and nobody else does.
+/// Only the keys of a trusted log may sign under its name.
 #[test]
 fn log_is_its_own_issuer() {
     let (key, other) = (es256(), es256());

@@ -1,5 +1,5 @@
-//! Whom an anchor may speak for: a table for each kind of name, several
-//! anchors over one leaf, and what the cache remembers.
+//! Scopes of anchors: a table for each kind of name, several anchors over one
+//! leaf, and the cache.
 
 use super::super::fixture::{Ca, NOW, dns, uri};
 use super::*;
