@@ -19,12 +19,12 @@
 //! of two histories of one log, cannot be combined.
 
 mod admission;
-mod judge;
+mod check;
 
 use crate::wire::cbor::{self, Value};
 use crate::wire::time::UnixSeconds;
 
-pub(super) use judge::report;
+pub(super) use check::report;
 
 const KIND: &str = "capstan-bundle-1";
 
