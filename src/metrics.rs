@@ -1,8 +1,8 @@
 //! Every metric, named and described in one table.
 //!
-//! In: what happened, as verbs. Out: OpenMetrics text, and the reference page
-//! that is made from the same table. Label values are bounded: words of the
-//! program, never words of a client.
+//! In: events, as method calls. Out: OpenMetrics text, and the reference page
+//! generated from the same table. Label values come from the program, never
+//! from a client, so their number is bounded.
 
 #[cfg(test)]
 mod tests;
@@ -35,55 +35,55 @@ macro_rules! table {
 // The encoder ends every help text with a full stop.
 table! {
     REGISTRATIONS: "counter" "capstan_registrations" ["outcome", "code"]
-        "Statements offered for registration, by how it ended; code is the error code, or ok";
+        "Submitted statements by outcome; code is the error code, or ok";
     REGISTER_DURATION: "histogram" "capstan_register_duration_seconds" []
-        "Time from a read request to its answer, for registrations";
+        "Time from a received registration request to its response";
     BATCH_SIZE: "histogram" "capstan_batch_size" []
         "Statements in one commit";
     COMMIT_DURATION: "histogram" "capstan_commit_duration_seconds" []
-        "Time one commit took, disk sync and signature included";
+        "Duration of a commit, including disk sync and signature";
     TREE_SIZE: "gauge" "capstan_tree_size" []
         "Leaves in the log";
     CHECKPOINT_TIMESTAMP: "gauge" "capstan_checkpoint_timestamp_seconds" []
         "Unix time of the last published checkpoint";
     HELD: "gauge" "capstan_held_statements" []
-        "Statements that wait for records they name";
+        "Statements pending until the records they name are logged";
     QUEUE_DEPTH: "gauge" "capstan_queue_depth" []
-        "Statements that wait for a commit";
+        "Statements waiting for a commit";
     QUEUE_BYTES: "gauge" "capstan_queue_bytes" []
-        "Bytes of the statements that wait for a commit";
+        "Bytes of the statements waiting for a commit";
     DISK_FREE: "gauge" "capstan_disk_free_bytes" []
         "Free bytes on the disk of the data directory";
     OPEN_ITEMS: "gauge" "capstan_open_items" []
-        "Records that wait for somebody, among the newest 1000 that did";
+        "Records that need a decision or an outcome, among the newest 1000 that did";
     UNCONFIRMED: "gauge" "capstan_unconfirmed_effects" []
-        "Records of effects dispatched, not confirmed and not superseded, among the newest 1000";
+        "Records of dispatched effects, neither confirmed nor superseded, among the newest 1000";
     READ_ONLY: "gauge" "capstan_read_only" []
-        "1 while the log refuses to write, 0 while it writes";
+        "1 while the log is read-only, else 0";
     RELOAD_FAILED: "gauge" "capstan_reload_failed" []
-        "1 while the policy or trust file cannot be used and the old rules stay in force";
+        "1 while the policy or trust file is invalid and the previous rules stay in effect";
     SELF_AUDIT_FAILURES: "counter" "capstan_self_audit_failures" []
         "Receipts or heads of this log that failed its own verification; must stay 0";
     SCRUBBED: "counter" "capstan_scrubbed_bytes" []
-        "Bytes of the store that were read again and found in order";
+        "Bytes of the store that were read again and are intact";
     SCRUB_FINDINGS: "counter" "capstan_scrub_findings" []
-        "Damage found while the log ran; must stay 0";
+        "Damage found by the scrubber; must stay 0";
     HTTP_REQUESTS: "counter" "capstan_http_requests" ["route", "method", "status"]
-        "Answered requests";
+        "Requests answered";
     RATE_LIMITED: "counter" "capstan_rate_limited" []
-        "Requests turned away because their address asked too often";
+        "Requests rejected because their address exceeded its rate limit";
     TURNED_AWAY: "counter" "capstan_turned_away" []
-        "Requests answered with 503 unread because the log had enough to do";
+        "Requests answered with 503 without being read, because of load";
     READS_TURNED_AWAY: "counter" "capstan_reads_turned_away" []
-        "Reads that look through the log answered with 503 because too many did at once";
+        "Searches and traversals answered with 503 because too many ran at once";
     READS_CUT: "counter" "capstan_reads_cut" []
-        "Reads whose answer was cut because their budget was spent";
+        "Reads whose response was truncated because their budget was exhausted";
     IN_WORK: "gauge" "capstan_in_work_statements" []
-        "Statements between their arrival and their answer";
+        "Statements between arrival and response";
     HELD_BYTES: "gauge" "capstan_held_bytes" []
-        "Bytes of requests and answers that are held at once";
+        "Bytes of requests and responses in memory";
     POLICY: "gauge" "capstan_policy_info" ["digest"]
-        "Always 1; digest is the registration policy in force";
+        "Always 1; digest is that of the registration policy in effect";
     BUILD: "gauge" "capstan_build_info" ["version"]
         "Always 1; version is the version of this binary";
 }
@@ -102,13 +102,13 @@ const SIZES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 51
 pub enum Outcome {
     /// Appended to the log.
     Registered,
-    /// It was on the log already.
+    /// Already in the log.
     Known,
-    /// The bytes are wrong.
+    /// Not a valid statement.
     Rejected,
-    /// Policy said no.
+    /// Refused by policy.
     Refused,
-    /// Our fault: busy, or broken.
+    /// Server fault: overloaded, or an error.
     Fault,
 }
 
@@ -144,7 +144,7 @@ struct Build {
 
 type Level = Gauge<u64, AtomicU64>;
 
-/// The metrics of one process. Clones count into the same numbers.
+/// The metrics of one process. Clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -244,34 +244,34 @@ impl Metrics {
         self.0.checkpoint_timestamp.set(unix_seconds);
     }
 
-    /// This much waits for a commit now.
+    /// The current length of the commit queue.
     pub fn queued(&self, statements: usize, bytes: usize) {
         self.0.queue_depth.set(clamped(statements));
         self.0.queue_bytes.set(clamped(bytes));
     }
 
-    /// This many statements wait for records they name.
+    /// The current number of pending statements.
     pub fn held(&self, statements: usize) {
         self.0.held.set(clamped(statements));
     }
 
-    /// The disk has this much room now.
+    /// The current free disk space.
     pub fn disk_free(&self, bytes: u64) {
         self.0.disk_free.set(bytes);
     }
 
-    /// This much waits for somebody now.
+    /// The current numbers of open items and unconfirmed effects.
     pub fn waiting(&self, open_items: usize, unconfirmed: usize) {
         self.0.open_items.set(clamped(open_items));
         self.0.unconfirmed.set(clamped(unconfirmed));
     }
 
-    /// The log stopped writing, or writes again.
+    /// The log became read-only, or writable again.
     pub fn read_only(&self, yes: bool) {
         self.0.read_only.set(u64::from(yes));
     }
 
-    /// A changed policy or trust file could not be used, or can be again.
+    /// A changed policy or trust file is invalid, or valid again.
     pub fn reload_failed(&self, yes: bool) {
         self.0.reload_failed.set(u64::from(yes));
     }
@@ -281,7 +281,7 @@ impl Metrics {
         self.0.self_audit_failures.inc();
     }
 
-    /// So much of the store was read again, and is in order.
+    /// These bytes of the store were read again and are intact.
     pub fn scrubbed(&self, bytes: u64) {
         self.0.scrubbed.inc_by(bytes);
     }
@@ -297,37 +297,37 @@ impl Metrics {
         self.0.http_requests.get_or_create(&answer).inc();
     }
 
-    /// A request was turned away because its address asked too often.
+    /// A request was rejected by the rate limit.
     pub fn rate_limited(&self) {
         self.0.rate_limited.inc();
     }
 
-    /// A registration was not looked at because there was enough to do.
+    /// A registration was rejected because of load.
     pub fn turned_away(&self) {
         self.0.turned_away.inc();
     }
 
-    /// A read that looks through the log did not get its turn.
+    /// A search or traversal got no free slot.
     pub fn read_turned_away(&self) {
         self.0.reads_turned_away.inc();
     }
 
-    /// A read spent its budget.
+    /// A read exhausted its budget.
     pub fn read_cut(&self) {
         self.0.reads_cut.inc();
     }
 
-    /// Bytes of requests and answers that are held now.
+    /// The current bytes of requests and responses in memory.
     pub fn held_bytes(&self, bytes: usize) {
         self.0.held_bytes.set(clamped(bytes));
     }
 
-    /// This many statements are in work now.
+    /// The current number of statements in progress.
     pub fn in_work(&self, statements: usize) {
         self.0.in_work.set(clamped(statements));
     }
 
-    /// This policy is in force from now on, and no other.
+    /// This policy is in effect from now on.
     pub fn policy_in_force(&self, digest: &str) {
         self.0.policy.clear();
         self.0.policy.get_or_create(&Policy { digest: digest.to_owned() }).set(1);
@@ -338,8 +338,7 @@ impl Metrics {
         let mut out = String::new();
         match text::encode(&mut out, &self.0.registry) {
             Ok(()) => out,
-            // Writing to a string does not fail; a scraper refuses text
-            // without its end mark, so an empty one is an honest answer.
+            // Writing to a string does not fail; scrapers reject an empty text.
             Err(std::fmt::Error) => String::new(),
         }
     }
@@ -354,13 +353,13 @@ fn clamped(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// A client can invent methods; a label must not follow it.
+/// Clients can invent methods, so unknown ones share a label.
 fn known_method(method: &str) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"];
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("other")
 }
 
-/// `docs/metrics.md`: the table for people.
+/// The content of `docs/metrics.md`.
 pub fn reference() -> String {
     let mut out = "# Metrics\n\nServed at `/metrics` as OpenMetrics text.\n\n\
         | name | kind | labels | meaning |\n|---|---|---|---|\n"

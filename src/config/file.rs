@@ -1,7 +1,7 @@
-//! Reads `capstan.toml` into values with the lines they stand on.
+//! Reads `capstan.toml` into values with their line numbers.
 //!
-//! In: the label and text of a file. Out: what it sets, and every mistake in
-//! it. A line that is not TOML is reported once and judged no further.
+//! In: the label and text of a file. Out: its values and every mistake in it. A
+//! line that is not TOML is reported once and otherwise ignored.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -11,7 +11,7 @@ use super::value::Kind;
 use super::{Given, Mistake, Source, Wrong};
 use crate::wire::text::did_you_mean;
 
-/// What a file sets, and what is wrong with it.
+/// The values of a file, and its mistakes.
 pub(super) fn read(label: &str, text: &str) -> (Vec<Given>, Vec<Mistake>) {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut walk = Walk { label, text, given: Vec::new(), mistakes: Vec::new() };
@@ -49,7 +49,7 @@ impl Walk<'_> {
         for (key, value) in table {
             let key_text = key.get_ref();
             let name = match section {
-                // A quoted key may hold a dot; it is then not the path it looks like.
+                // A quoted key with a dot is not a path.
                 _ if key_text.contains('.') => format!("{key_text:?}"),
                 Some(section) => format!("{section}.{key_text}"),
                 None => key_text.to_string(),
@@ -85,7 +85,7 @@ impl Walk<'_> {
     }
 }
 
-/// The text of a value whose TOML type suits the setting.
+/// The text of a value whose TOML type fits the setting.
 fn scalar(setting: &Setting, value: &DeValue<'_>) -> Result<String, Wrong> {
     let expected = match setting.kind {
         Kind::Boolean => "boolean",

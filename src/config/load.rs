@@ -1,7 +1,7 @@
-//! From values with their origins to one `Config`.
+//! Builds one `Config` from the values of all sources.
 //!
-//! Sources are taken from the weakest to the strongest, so the last value
-//! holds; what is wrong is collected, never the end of it.
+//! Sources are applied in order of precedence, so the last value wins; mistakes
+//! are collected.
 
 use std::io;
 
@@ -11,8 +11,8 @@ use super::{Given, LoadFrom, Loaded, Mistake, Mistakes, Source, Wrong, file};
 use crate::wire::text::did_you_mean;
 
 impl Config {
-    /// Reads every source, and either all of it is good or all that is wrong
-    /// is reported. A value that a stronger source hides must be right too.
+    /// Reads every source; reports all mistakes if there are any. Overridden
+    /// values must be valid too.
     pub fn load(from: LoadFrom<'_>) -> Result<Loaded, Mistakes> {
         let (mut given, mut mistakes) =
             from.file.map(|(label, text)| file::read(&label, &text)).unwrap_or_default();
@@ -53,12 +53,11 @@ fn read_flags(flags: Vec<(&'static str, String)>) -> (Vec<Given>, Vec<Mistake>) 
 
 const PREFIX: &str = "CAPSTAN_";
 
-/// Variables that are read elsewhere: the path of the settings file, and whether
-/// a container creates its log.
+/// Variables read elsewhere: the path of the settings file, and whether a
+/// container creates its log.
 const ELSEWHERE: &[&str] = &["CAPSTAN_CONFIG", "CAPSTAN_INIT"];
 
-/// Reads `CAPSTAN_*` variables: what they set, and those that look like ours
-/// and are not.
+/// Reads `CAPSTAN_*` variables; unknown ones are mistakes.
 fn read_env(env: Vec<(String, String)>) -> (Vec<Given>, Vec<Mistake>) {
     let (mut given, mut mistakes) = (Vec::new(), Vec::new());
     for (variable, text) in env {
@@ -100,7 +99,7 @@ fn suggestion(rest: &str) -> Option<String> {
     did_you_mean(rest, known()).or_else(elsewhere).map(|path| format!("{PREFIX}{path}"))
 }
 
-/// A configuration in the making: the values, and who set each.
+/// A configuration under construction, with the source of each value.
 struct Draft {
     config: Config,
     sources: Vec<(&'static Setting, Source)>,
@@ -145,8 +144,8 @@ impl Draft {
         found.map_or(Source::Default, |(_, source)| source.clone())
     }
 
-    /// A secret and the file that holds it are two spellings of one setting:
-    /// the stronger source wins, and the same source must not give both.
+    /// A secret and its file are two forms of one setting: the source with
+    /// higher precedence wins, and one source must not give both.
     fn take_secret_file(
         &mut self,
         secret: &'static Setting,
@@ -181,7 +180,7 @@ impl Draft {
             path: path.to_owned(),
             reason: error.to_string(),
         })?;
-        // Editors and `echo` end a file with a newline that nobody means.
+        // Editors and `echo` end a file with a newline.
         let text = text.trim_end_matches(['\r', '\n']);
         if text.is_empty() {
             return Err(Wrong::SecretEmpty { name: secret.name });
@@ -189,7 +188,7 @@ impl Draft {
         (secret.set)(&mut self.config, text).ok_or_else(|| Wrong::unfit(secret, text))
     }
 
-    /// Settings that mean nothing without another.
+    /// Settings that require another one.
     fn check_pairs(&self, mistakes: &mut Vec<Mistake>) {
         let Config { tls, rate, .. } = &self.config;
         let pairs = [
@@ -198,7 +197,7 @@ impl Draft {
             ("rate.burst", rate.burst > 0, "rate.per_second", rate.per_second > 0),
         ];
         for (name, given, needs, there) in pairs {
-            // A partner that was given and is broken has its own mistake.
+            // If the other one is invalid, that is already reported.
             if given && !there && !mistakes.iter().any(|mistake| mistake.wrong.names(needs)) {
                 let wrong = Wrong::Alone { name, needs };
                 mistakes.push(Mistake { at: self.source_of(name), wrong });

@@ -1,8 +1,8 @@
-//! Settings: a flag wins over a variable, over the file, over the default.
+//! Settings: flags override variables, variables the file, the file defaults.
 //!
 //! In: the text of a file, variables, flags, and a way to read secret files.
-//! Out: a `Config` and where each value came from, or every mistake at once.
-//! The table in `settings` is the only list of settings there is.
+//! Out: a `Config` and the source of each value, or every mistake at once. The
+//! table in `settings` is the only list of settings.
 
 mod file;
 mod load;
@@ -24,11 +24,11 @@ pub use settings::{
 };
 pub use value::{LogFormat, LogLevel, Secret, Url};
 
-/// Everything that can hold a setting.
+/// The sources of settings.
 pub struct LoadFrom<'a> {
-    /// The name of the file as messages show it, and its text.
+    /// The name of the file for messages, and its text.
     pub file: Option<(String, String)>,
-    /// The environment; names without our prefix are passed over.
+    /// The environment; names without our prefix are ignored.
     pub env: Vec<(String, String)>,
     /// Setting names with their values, from the command line.
     pub flags: Vec<(&'static str, String)>,
@@ -36,21 +36,21 @@ pub struct LoadFrom<'a> {
     pub read_file: &'a dyn Fn(&str) -> io::Result<String>,
 }
 
-/// A good configuration.
+/// A valid configuration.
 #[derive(Debug)]
 pub struct Loaded {
     /// The values.
     pub config: Config,
-    /// Name, value as shown to people, and origin of every setting.
+    /// Name, displayed value and source of every setting.
     pub sources: Vec<(&'static str, String, Source)>,
-    /// What works and should be done better.
+    /// Valid settings that are not advisable.
     pub warnings: Vec<String>,
 }
 
-/// Where a value came from, weakest first.
+/// Where a value came from, lowest precedence first.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Source {
-    /// Nobody set it.
+    /// Not set.
     Default,
     /// A line of the settings file.
     File { label: String, line: usize },
@@ -123,13 +123,13 @@ pub enum Wrong {
     /// A setting that needs another one beside it.
     #[error("{name} needs {needs} as well")]
     Alone { name: &'static str, needs: &'static str },
-    /// A secret given as nothing, which would switch a protection off.
+    /// An empty secret, which would disable a protection.
     #[error("{name} is empty; remove it if none is wanted")]
     SecretEmpty { name: &'static str },
     /// The file of a secret cannot be read.
     #[error("cannot read {path}: {reason}")]
     SecretFile { path: String, reason: String },
-    /// A secret given both plainly and by file.
+    /// A secret given both as a value and by file.
     #[error("{name} and {file} are both given; leave one out")]
     SecretTwice { name: &'static str, file: &'static str },
     /// The line is not TOML.
@@ -153,7 +153,7 @@ impl Wrong {
         Self::Unfit { name: setting.name, value, expected: setting.expected() }
     }
 
-    /// Whether this is about a value of that setting.
+    /// Whether this is about that setting.
     fn names(&self, setting: &str) -> bool {
         match self {
             Self::Type { name, .. } => name == setting,

@@ -1,17 +1,17 @@
-//! Settings as text: the commented default file, and the values in force.
+//! Settings as text: the commented default file, and the effective values.
 
 use super::settings::{Config, SECTIONS, SETTINGS, Setting};
 use super::value::Kind;
 use super::{Loaded, Source};
 
 const HEAD: &str = "\
-# Settings of Capstan. Every value below is the default; take the # away to
-# change one. A flag wins over an environment variable, a variable wins over
-# this file. `capstan config print` shows what holds and why.
+# Settings of Capstan. Every value below is the default; remove the # to change
+# one. Flags override environment variables, and variables override this file.
+# `capstan config print` shows the effective values and their sources.
 ";
 
 /// `capstan.toml` with every setting, its meaning and its default, all values
-/// commented out so that a later default is not held back by an old file.
+/// commented out so that an old file does not override new defaults.
 pub fn default_file() -> String {
     let top = SETTINGS.iter().filter(|setting| !setting.name.contains('.'));
     let mut out = HEAD.to_owned();
@@ -46,8 +46,8 @@ fn literal(setting: &Setting, value: &str) -> String {
 }
 
 impl Loaded {
-    /// Every setting with its value and origin, as lines of TOML. A secret
-    /// stands as `(set)`, in a comment, so that the lines can be used again.
+    /// Every setting with its value and source, as TOML. A secret is shown as
+    /// `(set)` in a comment, so that the output is valid input.
     pub fn print(&self) -> String {
         let line = |(name, value, source): &(&'static str, String, Source)| {
             let setting = Setting::named(name)?;

@@ -1,7 +1,7 @@
 //! The table of settings: name, type, default, range and meaning, once.
 //!
-//! Out of it come the typed `Config`, the reading of every source, the names
-//! of the variables, and the commented default file.
+//! It generates the typed `Config`, the readers of every source, the variable
+//! names, and the commented default file.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -14,13 +14,13 @@ use crate::wire::limits::{
     WORK_STATEMENTS,
 };
 
-/// One row of the table, as every source and every listing uses it.
+/// One row of the table.
 pub(super) struct Setting {
     pub(super) name: &'static str,
     pub(super) doc: &'static str,
     pub(super) kind: Kind,
     pub(super) range: fn() -> Option<(String, String)>,
-    /// Puts a value in its field; `None` when the text does not fit.
+    /// Sets the field; `None` when the text is not a valid value.
     pub(super) set: fn(&mut Config, &str) -> Option<()>,
     pub(super) show: fn(&Config) -> String,
 }
@@ -49,7 +49,7 @@ macro_rules! row {
     };
 }
 
-/// Turns the rows into structs with their defaults, and into `SETTINGS`.
+/// Generates the structs with their defaults, and `SETTINGS`.
 macro_rules! settings {
     (
         $(#[doc = $config_doc:literal])+
@@ -82,7 +82,7 @@ macro_rules! settings {
             }
         })+
 
-        /// What each section is about, in the order of the file.
+        /// The sections with their descriptions, in the order of the file.
         pub(super) static SECTIONS: &[(&str, &str)] =
             &[$((stringify!($section), concat!($($section_doc),+).trim_ascii())),+];
 
@@ -98,97 +98,97 @@ macro_rules! settings {
 }
 
 settings! {
-    /// What an operator can choose. `Config::default()` is a log on loopback
-    /// that still needs a data directory.
+    /// All settings. `Config::default()` is a log on loopback without a data
+    /// directory.
     Config {
         /// Address and port to listen on.
         listen: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
         /// Directory that holds the log.
         data: Option<PathBuf> = None;
-        /// Address under which others reach this log, for links.
+        /// Public address of this log, for links.
         public_url: Option<Url> = None;
     }
-    /// What the process writes about itself.
+    /// Log output of the process.
     log: Log {
-        /// Least important message that is still written.
+        /// Lowest severity that is written.
         level: LogLevel = LogLevel::Info;
-        /// Shape of a line: text for people, json for machines.
+        /// Format of a line: text or json.
         format: LogFormat = LogFormat::Text;
     }
-    /// How much one client may ask for.
+    /// Limits for one client.
     limits: Limits {
-        /// Largest Signed Statement taken, in bytes.
+        /// Largest Signed Statement accepted, in bytes.
         statement_bytes: usize = STATEMENT_BYTES_MAX, in 1024..=STATEMENT_BYTES_MAX;
         /// Seconds a registration may wait for its receipt before it is answered with 202.
         request_seconds: u64 = 5, in 1..=300;
-        /// Largest request head taken, in bytes.
+        /// Largest request head accepted, in bytes.
         header_bytes: usize = 16_384, in 8192..=1_048_576;
         /// Seconds a client may take to send the request head.
         header_seconds: u64 = 10, in 1..=300;
         /// Seconds a client may take to send the body.
         body_seconds: u64 = 30, in 1..=3600;
-        /// Seconds a client may take nothing of its answer.
+        /// Seconds a client may stop reading its response.
         answer_seconds: u64 = 30, in 1..=3600;
-        /// Connections held open at once.
+        /// Most open connections.
         connections: usize = 12_000, in 1..=1_000_000;
-        /// Requests under way at once on one HTTP/2 connection.
+        /// Most concurrent requests on one HTTP/2 connection.
         streams_per_connection: u32 = 100, in 1..=1000;
-        /// Requests under way at once for one address, over all its connections.
+        /// Most concurrent requests of one address, over all its connections.
         requests_per_address: usize = 1024, in 1..=1_000_000;
         /// Most statements in one batch request.
         batch_statements: usize = BATCH_STATEMENTS_MAX, in 1..=BATCH_STATEMENTS_MAX;
-        /// Largest batch request taken, in bytes.
+        /// Largest batch request accepted, in bytes.
         batch_bytes: usize = BATCH_BYTES_MAX, in 1024..=BATCH_BYTES_MAX;
     }
-    /// How large a new causal record may be; those that are logged stay as they are.
+    /// Size limits of new causal records; records in the log are not affected.
     pacr: Pacr {
         /// Most predecessors of one record.
         predecessors: usize = PREDECESSORS_MAX, in 1..=PREDECESSORS_MAX;
         /// Largest payload of one record, in bytes, with its intervention tag.
         payload_bytes: usize = PAYLOAD_BYTES_MAX, in 64..=PAYLOAD_BYTES_MAX;
     }
-    /// What the log takes in hand at once; past these the answer is 503, unread.
+    /// Work in progress; beyond these limits requests get 503 without being read.
     work: Work {
-        /// Most statements between their arrival and their answer.
+        /// Most statements between arrival and response.
         statements: usize = WORK_STATEMENTS, in 1..=1_048_576;
-        /// Most bytes of requests and answers held at once, for everybody together.
+        /// Most bytes of requests and responses in memory, over all clients.
         bytes: usize = WORK_BYTES, in WORK_BYTES_MIN..=4_294_967_295;
     }
-    /// What a read that walks may cost: search, stories, lineages, bundles.
+    /// Cost limits of one search, story, lineage or bundle.
     reads: Reads {
-        /// Most statements it reads; past these its answer is cut, and says so.
+        /// Most statements it reads; beyond that the response is marked as truncated.
         nodes: usize = 10_000, in 256..=10_000_000;
-        /// Most links it follows and places of the index it looks at.
+        /// Most links it follows and index entries it examines.
         edges: usize = 50_000, in 8192..=100_000_000;
         /// Most bytes of statements it reads, and of a PROV document it writes.
         bytes: usize = 8_388_608, in 4_194_304..=1_073_741_824;
-        /// Most of them at once.
+        /// Most of these reads at once.
         at_once: usize = 4, in 1..=256;
-        /// Most of them at once for one address.
+        /// Most of these reads at once for one address.
         per_address: usize = 2, in 1..=256;
-        /// Milliseconds one may wait for its turn before the answer is 503.
+        /// Milliseconds one may wait for a free slot before it gets 503.
         wait_ms: u64 = 1000, in 0..=60_000;
     }
-    /// Statements that wait for the next commit; past these the answer is 503.
+    /// Statements waiting for the next commit; beyond these limits requests get 503.
     queue: Queue {
-        /// Most statements that wait.
+        /// Most waiting statements.
         statements: usize = 8192, in 1..=1_048_576;
-        /// Most bytes that wait.
+        /// Most waiting bytes.
         bytes: usize = 67_108_864, in 1024..=4_294_967_295;
         /// Most statements in one commit.
         batch_max: usize = 1024, in 1..=16_384;
     }
-    /// How often one address may ask; an IPv6 client is its network of 64 bits.
+    /// Rate limits per address; IPv6 clients are counted by their /64 network.
     rate: Rate {
-        /// Registrations each second for one address; 0 is no limit.
+        /// Registrations per second for one address; 0 is no limit.
         per_second: u32 = 0, in 0..=1_000_000;
         /// Registrations one address may make at once; 0 is the same as per_second.
         burst: u32 = 0, in 0..=1_000_000;
-        /// Reads each second for one address, a search counting as ten; 0 is no limit.
+        /// Reads per second for one address, a search counts as ten; 0 is no limit.
         reads_per_second: u32 = 0, in 0..=1_000_000;
         /// Reads one address may make at once; 0 is the same as reads_per_second.
         reads_burst: u32 = 0, in 0..=1_000_000;
-        /// Whether X-Forwarded-For names the client; right only behind a proxy that sets it.
+        /// Whether X-Forwarded-For names the client; only behind a proxy that sets it.
         trust_forwarded_for: bool = false;
     }
     /// Who may write.
@@ -198,7 +198,7 @@ settings! {
         /// File that holds the bearer token; give this or the token, not both.
         token_file: Option<PathBuf> = None;
     }
-    /// Serving HTTPS without a proxy in front; needs both files.
+    /// Serving HTTPS without a proxy; needs both files.
     tls: Tls {
         /// PEM file with the certificate chain, leaf first.
         certificate: Option<PathBuf> = None;
@@ -207,35 +207,35 @@ settings! {
     }
     /// Publication of the signed tree head.
     checkpoint: Checkpoint {
-        /// Milliseconds between checkpoints, when there is something new.
+        /// Milliseconds between checkpoints, if the tree has grown.
         interval_ms: u64 = 1000, in 10..=3_600_000;
     }
-    /// The record of the last signed head that catches a restored old copy.
+    /// The record of the last signed head, which detects a restored old copy.
     guard: Guard {
-        /// File of the guard, best on another disk; beside the data directory if not set.
+        /// Guard file, best on another disk; by default beside the data directory.
         path: Option<PathBuf> = None;
-        /// Whether the guard is written at every commit, not only at every checkpoint.
+        /// Whether the guard is written at every commit instead of every checkpoint.
         every_batch: bool = false;
     }
-    /// Reading the whole log again while it runs, to find damage early.
+    /// Rereading the log in the background, to find damage early.
     scrub: Scrub {
-        /// Bytes read each second, on average; 0 is never.
+        /// Bytes read per second, on average; 0 disables it.
         bytes_per_second: u64 = 1_048_576, in 0..=1_073_741_824;
     }
     /// When the disk counts as full.
     disk: Disk {
-        /// Free bytes below which the log only answers reads.
+        /// Free bytes below which the log is read-only.
         min_free_bytes: u64 = 268_435_456, in 0..=1_125_899_906_842_624;
     }
-    /// Fetching issuer keys for did:web; the only requests the log makes by itself.
+    /// Fetching issuer keys for did:web, the only outgoing requests of the log.
     did_web: DidWeb {
-        /// Whether did:web issuers are resolved at all.
+        /// Whether did:web issuers are resolved.
         enabled: bool = false;
         /// Milliseconds one fetch may take.
         timeout_ms: u64 = 2000, in 10..=60_000;
-        /// Seconds a fetched document is kept.
+        /// Seconds a fetched document is cached.
         cache_seconds: u64 = 300, in 0..=86_400;
-        /// Whether documents may come from private addresses; for tests and closed networks.
+        /// Whether private addresses are allowed; for tests and closed networks.
         allow_private: bool = false;
     }
     /// Who may read the metrics.
@@ -243,16 +243,16 @@ settings! {
         /// Whether /metrics answers without the bearer token.
         public: bool = true;
     }
-    /// The log that the other verbs talk to, in the settings of a user.
+    /// The log that client commands use, in the settings of a user.
     client: Client {
         /// Address of the log.
         url: Option<Url> = None;
-        /// PEM file with the certificates to believe for its TLS, and no others.
+        /// PEM file with the only CA certificates to trust for its TLS.
         ca: Option<PathBuf> = None;
     }
-    /// What happens on the way down.
+    /// Graceful shutdown.
     shutdown: Shutdown {
-        /// Seconds that open requests get to finish.
+        /// Seconds for open requests to finish.
         grace_seconds: u64 = 10, in 0..=3600;
     }
 }
@@ -273,13 +273,13 @@ impl Setting {
         (self.kind == Kind::Secret).then(|| Self::named(&format!("{}_file", self.name)))?
     }
 
-    /// Whether an empty value would quietly switch a protection off.
+    /// Whether an empty value would silently disable a protection.
     pub(super) fn guards_a_secret(&self) -> bool {
         let names_it = |s: &Self| s.secret_file().is_some_and(|file| file.name == self.name);
         self.kind == Kind::Secret || SETTINGS.iter().any(names_it)
     }
 
-    /// What fits, in words that follow "is not".
+    /// The valid values, to follow "is not" in a message.
     pub(super) fn expected(&self) -> String {
         match (self.kind, (self.range)()) {
             (Kind::Whole, Some((low, high))) => format!("a whole number from {low} to {high}"),

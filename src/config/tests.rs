@@ -40,7 +40,7 @@ fn mistakes(file: &str, env: &[(&str, &str)], flags: &[(&'static str, &str)]) ->
 }
 
 #[test]
-fn nothing_given_is_the_default() {
+fn defaults() {
     let read_file = &no_files;
     let loaded = Config::load(LoadFrom { file: None, env: vec![], flags: vec![], read_file });
     let loaded = loaded.unwrap();
@@ -53,7 +53,7 @@ fn nothing_given_is_the_default() {
 
 /// Every subset of sources, so every pair: the strongest of it holds.
 #[test]
-fn the_strongest_source_holds() {
+fn source_precedence() {
     for set in 0..8 {
         let (in_file, in_env, in_flag) = (set & 1 > 0, set & 2 > 0, set & 4 > 0);
         let file = if in_file { "\n[limits]\nrequest_seconds = 11\n" } else { "" };
@@ -91,7 +91,7 @@ fn other_value(setting: &Setting) -> String {
 
 /// Each row reaches its own field, from each source, and only that one.
 #[test]
-fn every_setting_is_read_from_every_source() {
+fn every_source_sets_every_setting() {
     for setting in SETTINGS {
         let text = other_value(setting);
         let quoted = match setting.kind {
@@ -153,7 +153,7 @@ fn booleans_in_every_spelling() {
 }
 
 #[test]
-fn all_mistakes_come_at_once_in_the_order_of_their_places() {
+fn all_errors_are_reported_in_order() {
     let file = "\
         listne = \"x\"\n\
         zeta = 1\n\
@@ -182,7 +182,7 @@ fn all_mistakes_come_at_once_in_the_order_of_their_places() {
 }
 
 #[test]
-fn a_wrong_value_is_a_mistake_even_when_it_is_overridden() {
+fn overridden_values_are_checked() {
     let Mistakes(found) = mistakes("log.level = \"loud\"", &[], &[("log.level", "warn")]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].at, Source::File { label: "capstan.toml".to_owned(), line: 1 });
@@ -190,7 +190,7 @@ fn a_wrong_value_is_a_mistake_even_when_it_is_overridden() {
 
 /// A broken certificate setting is one mistake, not also a lonely key.
 #[test]
-fn a_broken_partner_is_reported_once() {
+fn dependent_error_is_reported_once() {
     let cases: [(&str, &[(&str, &str)]); 2] = [
         ("tls.certificate = 1\ntls.key = \"k\"", &[]),
         ("tls.key = \"k\"", &[("CAPSTAN_TLS__CERTIFICATE", "\0")]),
@@ -201,9 +201,9 @@ fn a_broken_partner_is_reported_once() {
     }
 }
 
-/// What a cluster says about a service of our name is nobody's mistake.
+/// Variables that a cluster sets for a service of our name are ignored.
 #[test]
-fn service_links_are_passed_over() {
+fn service_links_are_ignored() {
     let env = [
         ("CAPSTAN_SERVICE_HOST", "10.0.0.1"),
         ("CAPSTAN_SERVICE_PORT_HTTP", "8787"),
@@ -219,7 +219,7 @@ fn service_links_are_passed_over() {
 
 /// Which token holds, and whether a warning is due.
 #[test]
-fn a_secret_by_value_or_by_file() {
+fn secret_by_value_or_file() {
     type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, Option<&'a str>, usize);
     let by_file = ("CAPSTAN_AUTH__TOKEN_FILE", "/run/token");
     let cases: [Case<'_>; 8] = [
@@ -244,7 +244,7 @@ fn a_secret_by_value_or_by_file() {
 }
 
 #[test]
-fn secrets_are_never_shown() {
+fn secrets_are_redacted() {
     let env = [("CAPSTAN_AUTH__TOKEN", "s3cret")];
     let loaded = load("", &env, &[]).unwrap();
     let print = loaded.print();
@@ -264,7 +264,7 @@ fn secrets_are_never_shown() {
 /// The comparison takes the same time wherever two texts differ; that it
 /// takes all of them into account is seen here.
 #[test]
-fn a_token_is_itself_and_nothing_else() {
+fn token_comparison_is_exact() {
     let loaded = load("auth.token = \"correct-horse\"", &[], &[]).unwrap();
     let token = loaded.config.auth.token.unwrap();
     assert!(token.is(b"correct-horse"));
@@ -289,7 +289,7 @@ fn a_token_is_itself_and_nothing_else() {
 }
 
 #[test]
-fn what_is_printed_can_be_used_again() {
+fn printed_config_is_readable() {
     let file = "data = 'C:\\log \"a\"'\n[limits]\nconnections = 0x10\n";
     let loaded = load(file, &[("CAPSTAN_GUARD__EVERY_BATCH", "yes")], &[]).unwrap();
     assert_eq!(loaded.config.limits.connections, 16);
@@ -299,7 +299,7 @@ fn what_is_printed_can_be_used_again() {
 }
 
 #[test]
-fn the_default_file_holds_every_default() {
+fn default_file_has_every_default() {
     let file = default_file();
     assert_eq!(load(&file, &[], &[]).unwrap().config, Config::default());
 
@@ -317,7 +317,7 @@ fn the_default_file_holds_every_default() {
 }
 
 #[test]
-fn the_committed_default_file_is_current() {
+fn default_file_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/capstan.toml");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, default_file()).unwrap();

@@ -1,7 +1,7 @@
-//! The kinds of value a setting has: how each is read, shown and described.
+//! The types of settings: how each is read, shown and described.
 //!
-//! In: the text of one value, wherever it was found. Out: a typed value, or
-//! `None` when the text is not one. Ranges are the table's business.
+//! In: the text of one value. Out: a typed value, or `None` if the text is
+//! invalid. The table checks ranges.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-/// What kind of text a setting takes.
+/// The kind of value of a setting.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Address,
@@ -112,13 +112,12 @@ impl Value for Url {
     }
 }
 
-/// A bearer token. It is never shown, by `Debug` neither.
+/// A bearer token. It is never shown, not even by `Debug`.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Whether `offered` is this secret, in time that does not depend on
-    /// where they differ.
+    /// Compares in constant time.
     pub fn is(&self, offered: &[u8]) -> bool {
         aws_lc_rs::constant_time::verify_slices_are_equal(self.0.as_bytes(), offered).is_ok()
     }
@@ -132,7 +131,7 @@ impl fmt::Debug for Secret {
 
 impl Value for Secret {
     const KIND: Kind = Kind::Secret;
-    /// Other characters cannot travel in an `Authorization` header.
+    /// Other characters are not allowed in an `Authorization` header.
     fn read(text: &str) -> Option<Self> {
         let fits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
         fits.then(|| Self(text.to_owned()))
@@ -145,7 +144,7 @@ impl Value for Secret {
 macro_rules! word {
     ($($name:ty),+) => {$(
         impl $name {
-            /// The word as it is written in a file.
+            /// The word in a file.
             pub fn as_str(self) -> &'static str {
                 self.into()
             }
@@ -165,15 +164,15 @@ macro_rules! word {
 
 word!(LogLevel, LogFormat);
 
-/// The least important message that is still written.
+/// The lowest severity that is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum LogLevel {
-    /// What needs a person.
+    /// Needs attention.
     Error,
-    /// What may need one soon.
+    /// May need attention soon.
     Warn,
-    /// Starts, stops, one line for each registration.
+    /// Start, stop, and one line per registration.
     Info,
     /// How decisions were reached.
     Debug,
@@ -185,8 +184,8 @@ pub enum LogLevel {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Plain text.
     Text,
-    /// One JSON object for each line.
+    /// One JSON object per line.
     Json,
 }

@@ -32,7 +32,7 @@ fn busy() -> Metrics {
 }
 
 #[test]
-fn every_verb_moves_its_number() {
+fn every_method_updates_its_metric() {
     let text = busy().encode();
     let expected = [
         "capstan_registrations_total{outcome=\"registered\",code=\"ok\"} 1",
@@ -76,7 +76,7 @@ fn every_verb_moves_its_number() {
 }
 
 #[test]
-fn a_log_that_was_opened_shows_its_size() {
+fn opened_log_shows_its_size() {
     let metrics = Metrics::new("1");
     metrics.opened(77);
     assert!(metrics.encode().contains("\ncapstan_tree_size 77\n"));
@@ -84,7 +84,7 @@ fn a_log_that_was_opened_shows_its_size() {
 
 /// Both ways: what is in the table is exported, what is exported is in it.
 #[test]
-fn the_table_is_what_is_exported() {
+fn table_matches_export() {
     let text = busy().encode();
     let mut exported: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
@@ -103,7 +103,7 @@ fn the_table_is_what_is_exported() {
 }
 
 #[test]
-fn outcomes_are_words() {
+fn outcome_labels() {
     use Outcome::{Fault, Known, Refused, Registered, Rejected};
     let words = [Registered, Known, Rejected, Refused, Fault].map(Outcome::as_str);
     assert_eq!(words, ["registered", "known", "rejected", "refused", "fault"]);
@@ -111,7 +111,7 @@ fn outcomes_are_words() {
 }
 
 #[test]
-fn the_committed_reference_is_current() {
+fn reference_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, reference()).unwrap();

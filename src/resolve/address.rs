@@ -24,7 +24,7 @@ impl Resolve for CheckedDns {
     fn resolve(&self, name: Name) -> Resolving {
         let allow_private = self.allow_private;
         Box::pin(async move {
-            // Port 0: the client puts in the port of the URL.
+            // Port 0: the client uses the port of the URL.
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0))
                 .await
                 .map_err(|_| Error::NoAddress)?
@@ -32,7 +32,7 @@ impl Resolve for CheckedDns {
             if found.is_empty() {
                 return Err(Error::NoAddress.into());
             }
-            // One private address taints the name: it is a trick or a mistake.
+            // One private address is enough to refuse the name.
             match found.iter().map(SocketAddr::ip).find(|ip| !is_public(*ip)) {
                 Some(address) if !allow_private => Err(Error::PrivateAddress { address }.into()),
                 _ => Ok::<Addrs, _>(Box::new(found.into_iter())),

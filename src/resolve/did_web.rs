@@ -1,4 +1,4 @@
-//! Where the document of a did:web lies.
+//! The URL of a did:web document.
 //!
 //! `did:web:example.org%3A8443:agents:7` is at
 //! `https://example.org:8443/agents/7/did.json`, and without a path at
@@ -11,8 +11,8 @@ use super::Error;
 /// A DNS name has at most 253 characters; the rest is for the path.
 const DID_BYTES_MAX: usize = 1024;
 
-/// The URL of the document. Addresses instead of names are taken only with
-/// `allow_private`: the method forbids them, and they would go past DNS.
+/// The URL of the document. IP addresses are accepted only with
+/// `allow_private`: the method forbids them, and they would bypass DNS.
 pub(super) fn url(did: &str, allow_private: bool) -> Result<reqwest::Url, Error> {
     let not = |problem| Error::NotDidWeb { problem };
     let rest = did.strip_prefix("did:web:").ok_or(not("another method"))?;
@@ -39,7 +39,7 @@ pub(super) fn url(did: &str, allow_private: bool) -> Result<reqwest::Url, Error>
     let path = if path.is_empty() { ".well-known".to_owned() } else { path.join("/") };
     let url = reqwest::Url::parse(&format!("{scheme}://{host}{port}/{path}/did.json"))
         .map_err(|_| not("a bad host name"))?;
-    // URL parsers read `127.1` and `0x7f000001` as addresses: ask them, not us.
+    // URL parsers read `127.1` and `0x7f000001` as addresses.
     if url.domain().is_none() && !allow_private {
         return Err(not("an address in place of a name"));
     }

@@ -20,28 +20,28 @@ use tokio::sync::Semaphore;
 
 use crate::trust::did_document::{self, DidKey, parse_did_document};
 
-/// Issuers remembered. With DIDs of at most 1 KiB and a few keys each, the
+/// Cached issuers. With DIDs of at most 1 KiB and a few keys each, the
 /// cache stays below 4 MiB.
 const CACHED_ISSUERS: usize = 1024;
 
 /// Fetches at once, over all issuers: 16 of 64 KiB are 1 MiB in flight.
 const FETCHES_MAX: usize = 16;
 
-/// A failure is remembered at most this long, so that a repaired document is
-/// soon seen.
+/// A failure is cached at most this long, so that a repaired document is soon
+/// used.
 const FAILURE_TTL_MAX: Duration = Duration::from_secs(30);
 
-/// How far a fetch may go.
+/// Limits of a fetch.
 #[derive(Clone, Debug)]
 pub struct ResolveOptions {
     /// From the first DNS packet to the last byte.
     pub timeout: Duration,
-    /// Largest document taken.
+    /// Largest document accepted.
     pub max_bytes: usize,
-    /// How long an answer is used.
+    /// How long a result is cached.
     pub ttl: Duration,
-    /// Also asks private addresses, and loopback without TLS. For tests and
-    /// closed networks: with it, strangers choose what this host connects to.
+    /// Also allows private addresses, and loopback without TLS. For tests and
+    /// closed networks only: clients then choose what this host connects to.
     pub allow_private: bool,
 }
 
@@ -56,7 +56,7 @@ impl Default for ResolveOptions {
     }
 }
 
-/// Resolves did:web issuers and remembers the answers.
+/// Resolves did:web issuers, with a cache.
 pub struct DidWebResolver {
     options: ResolveOptions,
     client: reqwest::Client,
@@ -93,7 +93,7 @@ impl DidWebResolver {
 
     /// The assertion keys of a did:web.
     pub async fn resolve(&self, did: &str) -> Result<Arc<[DidKey]>, Error> {
-        // Nonsense costs no fetch, so it needs no place in the cache.
+        // An invalid DID costs no fetch, so it is not cached.
         let url = did_web::url(did, self.options.allow_private)?;
         loop {
             match self.cache.get_value_or_guard_async(did).await {
@@ -101,7 +101,7 @@ impl DidWebResolver {
                 Ok(_) => {
                     self.cache.remove_if(did, |answer| answer.until <= Instant::now());
                 }
-                // Whoever holds the guard fetches; the others wait for it.
+                // The holder of the guard fetches; the others wait.
                 Err(guard) => {
                     let result = self.fetch(did, url).await;
                     if !matches!(result, Err(Error::Busy)) {
@@ -111,7 +111,7 @@ impl DidWebResolver {
                         };
                         let answer =
                             CachedKeys { until: Instant::now() + ttl, result: result.clone() };
-                        // Evicted while we fetched: the answer is still good.
+                        // Evicted during the fetch; the result is still valid.
                         drop(guard.insert(answer));
                     }
                     return result;
@@ -157,7 +157,7 @@ impl DidWebResolver {
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case", prefix = "did-web-")]
 pub enum Error {
-    /// Too many fetches at once; worth another try.
+    /// Too many fetches at once; can be retried.
     #[error("too many issuers are being resolved at once")]
     Busy,
     /// The HTTP client could not be made.
@@ -165,7 +165,7 @@ pub enum Error {
         "the HTTP client cannot start; check that root certificates are installed on this host"
     )]
     Client,
-    /// The document was fetched and is no good.
+    /// The fetched document is invalid.
     #[error(transparent)]
     #[strum(transparent)]
     Document(#[from] did_document::Error),
@@ -179,12 +179,12 @@ pub enum Error {
     /// The host has an address that is not public.
     #[error("the host of the did:web is at {address}, which is not a public address")]
     PrivateAddress { address: std::net::IpAddr },
-    /// The server points elsewhere.
+    /// The server redirects.
     #[error(
         "the server redirects the request for the DID document ({status}), which is not followed"
     )]
     Redirect { status: u16 },
-    /// The server says no.
+    /// The server answers with an error.
     #[error("the server answers the request for the DID document with status {status}")]
     Status { status: u16 },
     /// The server takes too long.
@@ -199,7 +199,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Finds what our own DNS check said under the client's wrapping.
+    /// Finds the error of our DNS check inside the client's error.
     fn from_client(error: &reqwest::Error) -> Self {
         let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
         while let Some(inner) = source {

@@ -235,6 +235,6 @@ async fn no_server_no_name_no_room() {
 }
 
 #[test]
-fn errors_no_test_can_provoke_have_their_word() {
+fn rare_errors_have_codes() {
     assert_eq!(Error::Client.code(), "did-web-client");
 }

@@ -11,7 +11,7 @@ use crate::profile::exchange::{Conflicts, Part, Request, Resolution};
 use crate::profile::session::{Head, continuity};
 use crate::profile::{self, Read, Summary};
 use crate::store::{Backend, Error, Field, Store, Term, Terms};
-use crate::wire::budget::{Budget, Spent};
+use crate::wire::budget::{Budget, BudgetExhausted};
 
 /// The facts a policy would decide by if this statement were registered now
 /// or, when it is logged already, those at its registration. Nobody else may
@@ -49,7 +49,7 @@ pub(super) fn is_superseded(
     by: (&str, &str),
     size: TreeSize,
     budget: &mut Budget,
-) -> Result<Result<bool, Spent>, Error> {
+) -> Result<Result<bool, BudgetExhausted>, Error> {
     store.is_superseded(record_id, by, size.get(), SUPERSEDES_MAX, budget)
 }
 

@@ -15,7 +15,7 @@ use crate::log::{LeafIndex, TreeSize};
 use crate::profile::Summary;
 use crate::profile::exchange::Part;
 use crate::profile::session::{Head, continuity};
-use crate::wire::budget::{Budget, Spent};
+use crate::wire::budget::{Budget, BudgetExhausted};
 use crate::wire::time::UnixSeconds;
 
 /// Statements whose rows are written at once when the index is made again.
@@ -148,7 +148,7 @@ impl Store {
         bound: TreeSize,
         limit: usize,
         budget: &mut Budget,
-    ) -> Result<Result<Vec<LeafIndex>, Spent>, Error> {
+    ) -> Result<Result<Vec<LeafIndex>, BudgetExhausted>, Error> {
         let mut all = Vec::new();
         for term in &Wanted::new(field, value).0 {
             if let Err(spent) = budget.edges(1) {
@@ -175,7 +175,7 @@ impl Store {
         bound: u64,
         limit: usize,
         budget: &mut Budget,
-    ) -> Result<Result<bool, Spent>, Error> {
+    ) -> Result<Result<bool, BudgetExhausted>, Error> {
         let operator = Term::new(Field::Operator, operator);
         let issuer = Term::new(Field::Issuer, issuer);
         let term = Term::new(Field::Supersedes, record_id);

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use capstan::envelope::{SIGN1_TAG, SignedStatement, StatementId, sig_structure};
+use capstan::envelope::{SignedStatement, StatementId, sig_structure};
 use capstan::key::{Algorithm, SigningKey};
 use capstan::service;
 use capstan::wire::cbor;
+use capstan::wire::label::COSE_SIGN1_TAG;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
     PKCS_ECDSA_P256_SHA256, SanType, date_time_ymd,
@@ -80,7 +81,7 @@ impl Ca {
         cbor::bytes(&mut protected, leaf.der());
         let signature = key.sign(&sig_structure(&protected, b"hello")).unwrap();
         let mut out = Vec::new();
-        cbor::tag(&mut out, SIGN1_TAG);
+        cbor::tag(&mut out, COSE_SIGN1_TAG);
         cbor::array(&mut out, 4);
         cbor::bytes(&mut out, &protected);
         cbor::map(&mut out, 0);

@@ -1,8 +1,8 @@
-//! A tree head as C2SP tlog-checkpoint writes it: a signed note.
+//! C2SP tlog-checkpoint: a tree head as a signed note.
 //!
 //! In: origin, size and root with an Ed25519 key; or the text of a note. Out:
-//! the note; or the checkpoint, once a known key has verified it. Signatures
-//! of unknown keys are ignored, so witnesses may add theirs.
+//! the note; or the checkpoint, after a known key verified it. Signatures of
+//! unknown keys are ignored, so witnesses may add theirs.
 
 mod note;
 
@@ -16,15 +16,14 @@ use crate::wire::text;
 
 pub use note::VerifierKey;
 
-/// Signature lines read from one note. A log signs once; 100 leave room for
-/// every witness one would ask.
+/// Signature lines read from one note: one of the log and up to 99 of witnesses.
 pub const SIGNATURES_MAX: usize = 100;
 
 /// Bytes of one note: 100 Ed25519 signature lines of about 200 bytes are
 /// 20 KiB, and a few post-quantum ones of 5 KiB still fit.
 pub const NOTE_BYTES_MAX: usize = 64 * 1024;
 
-/// What a log says about its tree.
+/// A tree head with the origin of its log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Checkpoint {
     /// The name of the log: one line, not empty.
@@ -36,7 +35,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The note text: origin, size and base64 root, a line each.
+    /// The note text: origin, size and base64 root, one per line.
     pub fn text(&self) -> String {
         let root = text::base64(self.root.as_bytes());
         format!("{}\n{}\n{root}\n", self.origin, self.size)
@@ -55,7 +54,7 @@ impl Checkpoint {
     }
 }
 
-/// A checkpoint as it was read, with signatures nobody has checked yet.
+/// A parsed checkpoint whose signatures are not verified yet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SignedCheckpoint {
     checkpoint: Checkpoint,
@@ -65,7 +64,7 @@ pub struct SignedCheckpoint {
 }
 
 impl SignedCheckpoint {
-    /// Reads a note in the one spelling the specification allows.
+    /// Parses a note strictly.
     pub fn parse(note: &str) -> Result<Self, Error> {
         if note.len() > NOTE_BYTES_MAX {
             return Err(Error::TooLong { bytes: note.len() });
@@ -73,8 +72,7 @@ impl SignedCheckpoint {
         if note.contains(|c| c != '\n' && note::is_control(c)) {
             return Err(Error::Malformed { part: "text" });
         }
-        // The lines of a checkpoint are not empty, so the first empty line is
-        // also the last one.
+        // No line of a checkpoint is empty, so the first empty line ends it.
         let (body, signatures) =
             note.split_once("\n\n").ok_or(Error::Malformed { part: "blank line" })?;
         let mut lines = body.split('\n');
@@ -123,31 +121,31 @@ fn size(line: &str) -> Option<TreeSize> {
     (size.to_string() == line).then_some(TreeSize::new(size))
 }
 
-/// Why text is not a checkpoint, or not one a key stands behind.
+/// Why text is not a checkpoint, or not signed by a key.
 #[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case", prefix = "checkpoint-")]
 pub enum Error {
     /// The key cannot sign, or its signature does not verify.
-    #[error("the key does not stand behind the checkpoint")]
+    #[error("the key did not sign the checkpoint")]
     #[strum(transparent)]
     Key(#[source] key::Error),
-    /// Notes are signed with Ed25519 here.
+    /// Only Ed25519 is supported.
     #[error("checkpoints are signed with Ed25519 keys only")]
     KeyKind,
-    /// A part that is missing or has another spelling.
+    /// A part is missing or not canonical.
     #[error("the checkpoint has no well-formed {part}")]
     Malformed { part: &'static str },
-    /// No signature line carries the name and hash of the key.
+    /// No signature line has the name and hash of the key.
     #[error("the checkpoint is not signed by {by}")]
     NotSigned { by: String },
-    /// More bytes than any checkpoint needs.
+    /// More bytes than are read.
     #[error("a checkpoint of {bytes} bytes is longer than {NOTE_BYTES_MAX}")]
     TooLong { bytes: usize },
-    /// More signature lines than any checkpoint needs.
+    /// More signature lines than are read.
     #[error("the checkpoint has more than {SIGNATURES_MAX} signatures")]
     TooManySignatures,
-    /// Text that is not `name+hash+key`, or whose hash is of another key.
+    /// Text that is not `name+hash+key`, or whose hash does not match.
     #[error("not a verifier key of the form name+hash+key")]
     VerifierKey,
 }

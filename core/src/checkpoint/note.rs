@@ -1,7 +1,7 @@
 //! The signatures of a C2SP signed note, of type Ed25519.
 //!
-//! In: key names and keys, signature lines. Out: the line for a signature,
-//! and the lines of a note told apart by name and key hash.
+//! In: key names and keys, signature lines. Out: the line for a signature, and
+//! the signatures of a note with key name and key hash.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub struct VerifierKey {
 }
 
 impl VerifierKey {
-    /// Names a key. Names have no spaces and no plus.
+    /// Names a key. A name has no spaces and no plus.
     pub fn new(name: &str, key: &PublicKey) -> Result<Self, Error> {
         let Material::Ed25519(raw) = key.material() else { return Err(Error::KeyKind) };
         if !is_name(name) {
@@ -41,7 +41,7 @@ impl VerifierKey {
             let key = PublicKey::from_ed25519(&raw).ok().filter(|_| kind == ED25519)?;
             Self::new(name, &key).ok()
         };
-        // Written back and compared, which checks the hash as well.
+        // Comparing with the formatted key also checks the hash.
         read().filter(|key| key.to_string() == text).ok_or(Error::VerifierKey)
     }
 
@@ -55,7 +55,7 @@ impl VerifierKey {
         &self.key
     }
 
-    /// Four bytes that tell keys of a name apart and prove nothing.
+    /// Four bytes that distinguish keys of one name; they prove nothing.
     fn hash(&self) -> [u8; 4] {
         let digest =
             Digest::of_parts(&[self.name.as_bytes(), b"\n", &[ED25519], self.raw.as_slice()]);
@@ -103,7 +103,7 @@ impl Signature {
     }
 }
 
-/// Reads the lines after the blank one: at least one, each ended.
+/// Reads the lines after the blank one: at least one, each with a line break.
 pub(super) fn signatures(text: &str) -> Result<Vec<Signature>, Error> {
     const MALFORMED: Error = Error::Malformed { part: "signature line" };
     let lines = text.strip_suffix('\n').ok_or(MALFORMED)?;
@@ -113,7 +113,7 @@ pub(super) fn signatures(text: &str) -> Result<Vec<Signature>, Error> {
     lines.split('\n').map(|line| Signature::parse(line).ok_or(MALFORMED)).collect()
 }
 
-/// What a note must not contain, but for its line ends.
+/// Characters that a note must not contain, except its line breaks.
 pub(super) fn is_control(c: char) -> bool {
     c < ' '
 }

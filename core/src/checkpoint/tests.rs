@@ -22,7 +22,7 @@ fn signed() -> (VerifierKey, String) {
 }
 
 #[test]
-fn a_tree_head_of_the_go_checksum_database() {
+fn go_checksum_database_tree_head() {
     let key = VerifierKey::parse(SUMDB_KEY).unwrap();
     assert_eq!(key.to_string(), SUMDB_KEY);
     let head = SignedCheckpoint::parse(SUMDB_HEAD).unwrap().verify(&key).unwrap();
@@ -32,7 +32,7 @@ fn a_tree_head_of_the_go_checksum_database() {
 }
 
 #[test]
-fn what_we_sign_another_library_verifies() {
+fn foreign_library_verifies_our_signature() {
     let (key, note) = signed();
     let (text, line) = note.split_once("\n\n").unwrap();
     assert_eq!(format!("{text}\n"), checkpoint().text());
@@ -47,7 +47,7 @@ fn what_we_sign_another_library_verifies() {
 }
 
 #[test]
-fn others_may_sign_and_add_lines() {
+fn extra_signatures_and_lines_are_allowed() {
     let (key, note) = signed();
     let (other, other_note) = signed();
     let witness = "— witness.example/w1 AAAAAQIDBAUG\n";
@@ -69,7 +69,7 @@ fn others_may_sign_and_add_lines() {
 /// No byte of a note can change: it is then not a note, not signed by the
 /// key, or not verified.
 #[test]
-fn every_byte_counts() {
+fn changed_bytes_fail() {
     let (key, note) = signed();
     for at in 0..note.len() {
         for bit in 0..8 {

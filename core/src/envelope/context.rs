@@ -1,7 +1,7 @@
 //! What authentication depends on besides the statement.
 //!
 //! The rules become stricter over time. Each set has a version, and a log names
-//! the version in force in its policy statement, so that an auditor can check
+//! the version in effect in its policy statement, so that an auditor can check
 //! every entry by the rules of its time.
 
 use super::{Error, Header, Resolved};
@@ -26,7 +26,7 @@ impl RulesVersion {
     /// The CWT claim of a policy statement that names the version.
     pub const CLAIM: &'static str = "capstan_rules";
 
-    /// The version that a log's policy statement puts in force.
+    /// The version that a log's policy statement puts into effect.
     pub fn of_policy(header: &Header) -> Result<Self, Error> {
         let found = header.claims.named.iter().find(|(name, _)| name == Self::CLAIM);
         match found.map(|(_, text)| text.as_deref()) {

@@ -90,7 +90,7 @@ pub enum Error {
     /// A key that the statement brought, under a name that needs more.
     #[error("the key in the statement itself is no proof for the name {issuer:?}: {hint}")]
     NameNeedsProof { issuer: String, hint: &'static str },
-    /// A label that may not stand unprotected.
+    /// A label that must be protected.
     #[error("label {label} must be in the protected header")]
     MustBeProtected { label: i64 },
     /// CBOR that is not what we take.

@@ -28,7 +28,7 @@ use crate::wire::label::collateral;
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Binding {
-    /// The name is the key, spelt out: did:key or did:jwk.
+    /// The name contains the key: did:key or did:jwk.
     #[strum(serialize = "did:key")]
     DidKey,
     /// The key was in the issuer's did:web document.
@@ -58,17 +58,16 @@ impl Binding {
     }
 }
 
-/// Who signed, by which key, and how the two are tied.
+/// Who signed, with which key, and how the two are bound.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Issuer {
     /// Claim 1.
     pub name: String,
-    /// How the key is tied to the name.
+    /// How the key is bound to the name.
     pub binding: Binding,
     /// The key that verified.
     pub key: PublicKey,
-    /// The trust anchor that spoke for the name, by its name in the trust
-    /// file, where a certificate bound the two.
+    /// The name of the trust anchor, if a certificate binds the two.
     pub anchor: Option<String>,
 }
 
@@ -97,7 +96,7 @@ pub struct Resolved {
 #[derive(Clone, Debug)]
 pub struct Authentic {
     statement: SignedStatement,
-    /// S, where the statement came with something in its unprotected map.
+    /// S, if the unprotected map is not empty.
     canonical: Option<Vec<u8>>,
     id: StatementId,
     /// Its id with the other ECDSA signature that verifies.
@@ -121,7 +120,7 @@ impl SignedStatement {
         self.authenticate_or_keep(context).map_err(|unauthentic| unauthentic.error)
     }
 
-    /// The same for those who need the statement also if it is not authentic.
+    /// The same; an error returns the statement.
     pub fn authenticate_or_keep(
         self,
         context: &AuthContext<'_>,
@@ -153,9 +152,8 @@ impl SignedStatement {
         self.issuer(context, None)
     }
 
-    /// Who signed, over `detached` if the statement has no payload of its
-    /// own. A registration needs `authenticate`; this is also for verifiers of
-    /// statements that no log would take.
+    /// Who signed, over `detached` if the statement has no payload. Unlike
+    /// `authenticate`, it also accepts statements that do not conform.
     pub fn issuer(
         &self,
         context: &AuthContext<'_>,
@@ -170,9 +168,9 @@ impl SignedStatement {
         Ok(Issuer { name, binding, key, anchor })
     }
 
-    /// The certificates that count. The unprotected header is not signed:
-    /// whoever carries the statement could take a chain out of it, or put one
-    /// in, so a chain there counts only if a protected x5t names its leaf.
+    /// The certificates that count. The unprotected header is not signed, so
+    /// anyone could add or remove a chain there: it counts only if a protected
+    /// x5t names its leaf.
     fn has_chain(&self, rules: RulesVersion) -> bool {
         let header = self.header();
         let counts = header.chain_is_protected || rules < RulesVersion::V2;
@@ -180,7 +178,7 @@ impl SignedStatement {
     }
 
     /// The keys that may speak for the issuer, all of one kind of binding.
-    /// A certificate always decides; a pinned name is never self-certified.
+    /// A certificate takes precedence; a pinned name is never self-certified.
     fn candidates(
         &self,
         algorithm: Algorithm,
@@ -190,10 +188,10 @@ impl SignedStatement {
         let header = self.header();
         let issuer = header.claims.issuer.as_deref().unwrap_or_default();
         let pinned = trust.pinned(issuer, header.kid.as_deref(), now);
-        let spelt = self.key_in_name(issuer, rules)?;
-        // Whatever else names a key for such a name must name the same one.
+        let in_name = self.key_in_name(issuer, rules)?;
+        // Every other binding must give the key that the name contains.
         let conflict = || Error::IdentifierConflict { issuer: issuer.to_owned() };
-        let agrees = |key: &PublicKey| spelt.as_ref().is_none_or(|spelt| spelt == key);
+        let agrees = |key: &PublicKey| in_name.as_ref().is_none_or(|in_name| in_name == key);
         if self.has_chain(rules) {
             let VerifiedChain { leaf_key: key, anchor, .. } =
                 self.verified_chain(context, issuer)?;
@@ -218,7 +216,7 @@ impl SignedStatement {
                 Ok(Candidates::new(Binding::Pinned, keys))
             };
         }
-        if let Some(key) = spelt {
+        if let Some(key) = in_name {
             return Ok(Candidates::new(Binding::DidKey, vec![key]));
         }
         let is_resolvable = issuer.starts_with("did:web:") || rules < RulesVersion::V2;
@@ -237,7 +235,7 @@ impl SignedStatement {
         }
     }
 
-    /// The key that the issuer's name spells out, if it is such a name.
+    /// The key that the issuer's name contains, if any.
     fn key_in_name(&self, issuer: &str, rules: RulesVersion) -> Result<Option<PublicKey>, Error> {
         let Some(found) = key_in_name(issuer).filter(|_| rules >= RulesVersion::V2) else {
             return Ok(None);
@@ -268,7 +266,7 @@ impl SignedStatement {
         found.map(|(chain, _)| chain).map_err(Error::Chain)
     }
 
-    /// The key the statement brings along: kid is the raw Ed25519 key, or
+    /// The key in the statement itself: kid is the raw Ed25519 key, or
     /// the thumbprint of the key in the confirmation claim (RFC 8747).
     fn self_certified(
         &self,
@@ -317,7 +315,7 @@ fn verify_any(
 }
 
 impl Authentic {
-    /// The statement as it came.
+    /// The statement as received.
     pub fn statement(&self) -> &SignedStatement {
         &self.statement
     }
@@ -332,9 +330,8 @@ impl Authentic {
         self.id
     }
 
-    /// The id of the statement that differs in nothing but that its ECDSA
-    /// signature is the other one that verifies: who has one of the two can
-    /// make the other. None by version 1 of the rules, which let both in.
+    /// The id of the same statement with its other valid ECDSA signature, which
+    /// anyone can compute. `None` by version 1 of the rules, which admit both.
     pub fn twin(&self) -> Option<StatementId> {
         self.twin
     }
@@ -344,7 +341,7 @@ impl Authentic {
         &self.issuer
     }
 
-    /// The rules it was authenticated by; a policy decides by the same.
+    /// The rules it was authenticated by, which also apply to the policy.
     pub fn rules(&self) -> RulesVersion {
         self.rules
     }
@@ -354,8 +351,8 @@ impl Authentic {
         self.statement.payload().unwrap_or_default()
     }
 
-    /// What S no longer holds but an auditor needs to authenticate the
-    /// statement again (RFC 9943, 5.1.1.2).
+    /// What is not in S but needed to authenticate the statement again (RFC
+    /// 9943, 5.1.1.2).
     ///
     /// ```cddl
     /// collateral = { ? 1 => [+ bstr], ? 2 => bstr .cbor COSE_Key }   ; certificates, key

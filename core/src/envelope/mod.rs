@@ -1,6 +1,6 @@
 //! A Signed Statement from bytes to `Authentic`.
 //!
-//! In: bytes. `SignedStatement::parse` keeps them exactly as they came;
+//! In: bytes. `SignedStatement::parse` keeps them unchanged;
 //! `authenticate` checks RFC 9943 conformance, binds a key to the issuer and
 //! verifies the signature. Out: `Authentic`, which nothing else can make.
 
@@ -24,9 +24,9 @@ use std::ops::Range;
 use crate::key::{self, Algorithm};
 use crate::wire::cbor::{self, Reader, Value};
 use crate::wire::digest::Digest;
+use crate::wire::label::COSE_SIGN1_TAG;
 use crate::wire::limits::STATEMENT_BYTES_MAX;
 
-pub use crate::wire::label::COSE_SIGN1_TAG as SIGN1_TAG;
 pub use context::{AuthContext, RulesVersion};
 pub use error::Error;
 pub use header::{Claims, ContentType, HashEnvelope, Header};
@@ -55,7 +55,7 @@ pub struct SignedStatement {
 }
 
 impl SignedStatement {
-    /// Takes bytes that are one COSE_Sign1 in its only spelling.
+    /// Parses exactly one strictly encoded COSE_Sign1.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, Error> {
         if bytes.len() > STATEMENT_BYTES_MAX {
             return Err(Error::TooLarge { size: bytes.len(), limit: STATEMENT_BYTES_MAX });
@@ -63,12 +63,11 @@ impl SignedStatement {
         Self::parse_any_size(bytes)
     }
 
-    /// The same without the size limit of a log: what a verifier reads may
-    /// carry receipts.
+    /// The same without size limit, for statements with receipts.
     pub fn parse_any_size(bytes: Vec<u8>) -> Result<Self, Error> {
         let mut reader = Reader::new(&bytes);
         let found = reader.tag().map_err(|source| Error::NotSign1 { source })?;
-        if found != SIGN1_TAG {
+        if found != COSE_SIGN1_TAG {
             return Err(Error::WrongTag { found });
         }
         let elements = reader.array().map_err(|source| Error::NotSign1 { source })?;
@@ -87,17 +86,17 @@ impl SignedStatement {
         Ok(Self { protected, unprotected, payload, signature, header, bytes })
     }
 
-    /// The bytes as they came.
+    /// The bytes as received.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The same, for those who have no other use for it.
+    /// The bytes as received.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// What the protected header says.
+    /// The parsed protected header.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -123,8 +122,8 @@ impl SignedStatement {
     }
 
     /// S: the statement as it enters the log, its unprotected map emptied
-    /// (RFC 9943, 6.3). Nothing that was signed is re-encoded. Bytes have one
-    /// spelling here, so a statement whose map is empty is S as it came.
+    /// (RFC 9943, 6.3). Nothing that was signed is re-encoded. The
+    /// encoding is unique, so a statement with an empty map is already S.
     pub fn canonical(&self) -> Cow<'_, [u8]> {
         if self.unprotected() == Sign1::EMPTY_MAP {
             return Cow::Borrowed(&self.bytes);
@@ -161,18 +160,18 @@ impl SignedStatement {
 pub struct StatementId(Digest);
 
 impl StatementId {
-    /// The id of a statement, whatever its unprotected map holds.
+    /// The id of a statement; its unprotected map does not matter.
     pub fn of(statement: &SignedStatement) -> Self {
         Self::of_canonical(&statement.canonical())
     }
 
-    /// The id of S itself.
+    /// The id of S.
     pub fn of_canonical(canonical: &[u8]) -> Self {
         Self(Digest::of(canonical))
     }
 
-    /// The id of S itself, and the one it would have with another signature
-    /// of the same length in place of its own, which is the last thing in it.
+    /// The id of S, and the id with another signature of the same length. The
+    /// signature is at the end of S.
     fn with_signature(canonical: &[u8], other: &[u8]) -> [Self; 2] {
         let at = canonical.len().saturating_sub(other.len());
         let (beginning, signature) = canonical.split_at_checked(at).unwrap_or_default();
@@ -230,8 +229,7 @@ fn slice<'a>(bytes: &'a [u8], range: &Range<usize>) -> &'a [u8] {
     bytes.get(range.clone()).unwrap_or_default()
 }
 
-/// The keys of a header map as labels, or the one that is neither number nor
-/// name.
+/// The keys of a header map as labels, or the first that is not a label.
 fn labels<'a>(map: &'a Value<'a>) -> impl Iterator<Item = Result<cbor::Label<'a>, Error>> {
     let entries = if let Value::Map(entries) = map { entries.as_slice() } else { &[] };
     entries.iter().map(|(key, _)| match key {

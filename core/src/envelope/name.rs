@@ -4,7 +4,7 @@
 use super::{Error, Header};
 
 /// Why a self-certified key may not use a name, and what to do; `None` for
-/// names that nobody else can prove either.
+/// names that have no proof.
 pub(super) fn needs_proof(name: &str, log: Option<&str>) -> Option<&'static str> {
     let name = name.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     if name.is_empty() {
@@ -33,8 +33,8 @@ fn has_scheme(name: &str, scheme: &str) -> bool {
     name.split_once(':').is_some_and(|(before, _)| before.eq_ignore_ascii_case(scheme))
 }
 
-/// Whether people would take two names for the same: schemes, case and a
-/// slash at the end do not count.
+/// Whether two names look the same to people: schemes, case and a trailing
+/// slash do not count.
 fn same_place(one: &str, other: &str) -> bool {
     let bare = |name: &str| {
         let rest = name.split_once("://").map_or(name, |(_, rest)| rest);
@@ -44,9 +44,9 @@ fn same_place(one: &str, other: &str) -> bool {
 }
 
 /// Names of registered CWT claims with their numbers, from RFC 8392, 8747,
-/// 9200, 9246 and 9711 and the registrations beside them. A name that is
-/// missing here is an ordinary text claim: it is never read as a number. More
-/// names belong into another version of the rules.
+/// 9200, 9246, 9711 and other registrations. A name that is missing here is an
+/// ordinary text claim, never read as a number. Adding names needs a new
+/// version of the rules.
 const REGISTERED: &[(&str, i64)] = &[
     ("globalplatform_component", -261),
     ("hcert", -260),
@@ -109,7 +109,7 @@ const REGISTERED: &[(&str, i64)] = &[
 ];
 
 /// Refuses claims labelled by text that are called like a registered one, or
-/// spell a number: whoever reads claims by name would take them for it.
+/// spell a number: a reader by name would confuse the two.
 pub(super) fn refuse_look_alikes(header: &Header) -> Result<(), Error> {
     for (name, _) in &header.claims.named {
         let registered = REGISTERED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));

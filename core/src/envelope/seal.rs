@@ -17,7 +17,7 @@ pub struct Draft<'a> {
     pub subject: &'a str,
     /// CWT claim 6.
     pub issued_at: Option<UnixSeconds>,
-    /// The payload, as it is.
+    /// The payload.
     pub payload: &'a [u8],
 }
 
@@ -108,7 +108,7 @@ fn protected(
     out
 }
 
-/// The parts of a COSE_Sign1, each as it is on the wire.
+/// The encoded parts of a COSE_Sign1.
 ///
 /// ```cddl
 /// COSE_Sign1 = #6.18([protected: bstr, unprotected: map, payload: bstr / nil, signature: bstr])

@@ -112,7 +112,7 @@ fn x5t(algorithm: i64, hash: &[u8]) -> Value {
 }
 
 #[test]
-fn headers_by_their_codes() {
+fn headers_by_code() {
     let key = es256();
     let trust = trust(&key);
     for (what, sketch, expected) in wrong_headers(&Sketch::new(&key)) {
@@ -176,7 +176,7 @@ fn unprotected_array(good: &Sketch, key: &SigningKey) -> Vec<u8> {
 }
 
 #[test]
-fn shapes_by_their_codes() {
+fn structure_by_code() {
     let key = es256();
     let trust = trust(&key);
     for (what, bytes, expected) in wrong_shapes(&Sketch::new(&key), &key) {
@@ -185,7 +185,7 @@ fn shapes_by_their_codes() {
 }
 
 #[test]
-fn a_verifier_reads_what_a_log_finds_too_large() {
+fn verifier_reads_oversized_statements() {
     let key = es256();
     let large = Sketch::new(&key).payload(&vec![0; STATEMENT_BYTES_MAX]).sign(&key);
     let read = SignedStatement::parse_any_size(large).unwrap();
@@ -194,7 +194,7 @@ fn a_verifier_reads_what_a_log_finds_too_large() {
 
 /// Clients send 3, 15, 4, 1; the signature covers that spelling.
 #[test]
-fn protected_bytes_are_kept_in_the_order_they_came() {
+fn protected_bytes_are_kept() {
     let key = es256();
     let mut sketch = Sketch::new(&key);
     sketch.protected.rotate_left(1);
@@ -208,7 +208,7 @@ fn protected_bytes_are_kept_in_the_order_they_came() {
 }
 
 #[test]
-fn canonical_bytes_do_not_depend_on_the_unprotected_map() {
+fn canonical_bytes_ignore_unprotected_header() {
     let key = es256();
     let sign = |message: &[u8]| vec![message.len().to_be_bytes()[7]; 64];
     let plain = Sketch::new(&key).sign_with(sign);
@@ -228,7 +228,7 @@ fn canonical_bytes_do_not_depend_on_the_unprotected_map() {
 }
 
 #[test]
-fn a_sealed_draft_says_what_was_drafted() {
+fn sealed_draft_round_trips() {
     for key in [es256(), ed25519()] {
         let draft = Draft {
             content_type: "text/plain",
@@ -250,7 +250,7 @@ fn a_sealed_draft_says_what_was_drafted() {
 }
 
 #[test]
-fn dates_are_read_in_each_spelling() {
+fn iat_formats() {
     let key = es256();
     for (iat, expected) in [
         (Value::from(7), 7),

@@ -1,8 +1,8 @@
 //! Keys: what they are, how they are named, how they sign and verify.
 //!
 //! In: COSE_Key, PEM, SPKI or raw bytes. Out: `PublicKey` and `SigningKey`,
-//! named by `KeyId`. The fast library stands behind both; tests ask a second
-//! one for its opinion.
+//! named by `KeyId`. Both use the fast library; tests compare it with a
+//! second one.
 
 mod algorithm;
 mod cose_key;

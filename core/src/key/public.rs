@@ -90,7 +90,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// Takes key material, if it is a key.
+    /// Checks key material.
     pub fn new(material: Material) -> Result<Self, Error> {
         let invalid = || Error::InvalidMaterial { kind: kind(&material) };
         let encoded = library_form(&material).ok_or_else(invalid)?;
@@ -217,7 +217,7 @@ impl PartialEq for PublicKey {
 
 impl Eq for PublicKey {}
 
-/// The curve a key says it is on. One that is only as long is another.
+/// The curve that a key names; its length alone does not determine it.
 fn named_curve(algorithm: &AlgorithmIdentifier<'_>) -> Result<Curve, Error> {
     let name = algorithm.parameters.as_ref().and_then(|named| named.as_oid().ok());
     let name = name.map(|oid| oid.to_id_string()).unwrap_or_default();
@@ -244,7 +244,7 @@ fn kind(material: &Material) -> &'static str {
     }
 }
 
-/// The key in the spelling the library parses, if it is one we take.
+/// The key in the encoding the library parses, if it is valid.
 fn library_form(material: &Material) -> Option<Vec<u8>> {
     match material {
         Material::Ec { curve, x, y } => {
@@ -254,7 +254,7 @@ fn library_form(material: &Material) -> Option<Vec<u8>> {
         Material::Ed25519(key) => is_sound_ed25519(key).then(|| key.to_vec()),
         Material::MlDsa { bytes, .. } => Some(bytes.clone()),
         Material::Rsa { n, e } => {
-            // RFC 8230, 4 and RFC 7518, 6.3.1: or the key would have two names.
+            // RFC 8230, 4 and RFC 7518, 6.3.1; otherwise the key would have two ids.
             let is_shortest = |number: &[u8]| number.first().is_some_and(|byte| *byte != 0);
             (is_shortest(n) && is_shortest(e))
                 .then(|| der(0x30, &[der_unsigned(n), der_unsigned(e)].concat()))
@@ -263,7 +263,7 @@ fn library_form(material: &Material) -> Option<Vec<u8>> {
 }
 
 /// The y coordinates of the points of order 1, 2, 4 and 8, little-endian. Under
-/// such a key anybody can make signatures that verify for many messages.
+/// such a key anyone can make signatures that verify for many messages.
 const SMALL_ORDER: [[u8; 32]; 5] = [
     [0; 32],
     with_ends(1, 0, 0),

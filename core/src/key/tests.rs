@@ -44,7 +44,7 @@ fn second_opinion(key: &PublicKey, message: &[u8], signature: &[u8]) -> bool {
 }
 
 #[test]
-fn both_libraries_agree_on_every_single_bit_flip() {
+fn libraries_agree_on_bit_flips() {
     for algorithm in [Algorithm::Es256, Algorithm::Es384, Algorithm::EdDsa] {
         let key = SigningKey::generate(algorithm).unwrap();
         let message = b"what the agent did";
@@ -65,7 +65,7 @@ fn both_libraries_agree_on_every_single_bit_flip() {
 }
 
 #[test]
-fn keys_survive_every_spelling() {
+fn keys_round_trip_in_every_format() {
     for algorithm in [Algorithm::Es256, Algorithm::Es384, Algorithm::EdDsa] {
         let key = SigningKey::generate(algorithm).unwrap();
         let again = SigningKey::from_pem(&key.to_pem().unwrap()).unwrap();

@@ -1,8 +1,8 @@
-//! The Merkle log of RFC 9162 with SHA-256, as arithmetic.
+//! The Merkle tree of RFC 9162 with SHA-256, as pure functions.
 //!
-//! In: leaf hashes, tree sizes, and hashes of complete subtrees from wherever
-//! they are kept. Out: roots, paths, tiles, and what a batch changes. Nothing
-//! here stores, signs or knows what a statement is.
+//! In: leaf hashes, tree sizes, and hashes of complete subtrees. Out: roots,
+//! paths, tiles, and what a batch changes. Nothing here stores, signs or knows
+//! about statements.
 
 mod proof;
 mod sequencer;
@@ -26,7 +26,7 @@ pub use tree::{Frontier, MemoryNodes, Nodes};
 pub use tree::{consistency_path, inclusion_path, root_at, root_of};
 pub use tree::{empty_root, leaf_hash, leaf_hash_of_bytes, node_hash};
 
-/// The place of a leaf, counted from 0.
+/// The index of a leaf, from 0.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct LeafIndex(u64);
@@ -49,13 +49,13 @@ impl fmt::Display for LeafIndex {
     }
 }
 
-/// How many leaves a tree has: one past its last leaf.
+/// The number of leaves in a tree.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct TreeSize(u64);
 
 impl TreeSize {
-    /// The largest tree whose state we take from outside. A Merkle path in it
+    /// The largest size accepted for a frontier. A Merkle path in such a tree
     /// fits `limits::PATH_NODES_MAX`, and no arithmetic on it overflows.
     pub const MAX: Self = Self(1 << 63);
 
@@ -81,7 +81,7 @@ impl fmt::Display for TreeSize {
     }
 }
 
-/// Why a path does not prove, or bytes are not a piece of a log.
+/// Why a path proves nothing, or bytes are not part of a log.
 #[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case", prefix = "log-")]
@@ -89,13 +89,13 @@ pub enum Error {
     /// The bytes of an entry bundle are not 1 to 256 digests with lengths.
     #[error("{length} bytes are not a bundle of 32-byte entries")]
     EntryBundle { length: usize },
-    /// A frontier with another number of peaks than its size has.
+    /// A frontier whose number of peaks does not fit its size.
     #[error("{length} bytes are not a frontier")]
     Frontier { length: usize },
     /// The leaf is not in the tree.
     #[error("leaf {index} is not in a tree of {size} leaves")]
     IndexOutsideTree { index: LeafIndex, size: TreeSize },
-    /// A subtree that is not complete, or not kept.
+    /// A subtree that is not complete, or not stored.
     #[error("there is no complete subtree {index} of level {level}")]
     NodeMissing { level: u8, index: u64 },
     /// The path does not start from the older root.
@@ -104,19 +104,19 @@ pub enum Error {
     /// A consistency path holds at least one node.
     #[error("the consistency path is empty")]
     PathEmpty,
-    /// The path goes on after it has reached the root.
+    /// The path has nodes beyond the root.
     #[error("the path has {given} nodes, the root is reached after {needed}")]
     PathTooLong { given: usize, needed: usize },
-    /// The path stops before it has reached the root.
+    /// The path ends below the root.
     #[error("the path of {given} nodes does not reach the root")]
     PathTooShort { given: usize },
-    /// Consistency leads from a tree to a larger one, and neither is empty.
-    #[error("no path leads from size {from} to size {to}")]
+    /// Consistency needs a non-empty tree and a larger one.
+    #[error("there is no consistency path from size {from} to size {to}")]
     SizesNotIncreasing { from: TreeSize, to: TreeSize },
-    /// A tile of another length than its width says.
+    /// A tile whose length does not fit its width.
     #[error("a tile of {expected} bytes has {found}")]
     TileLength { expected: usize, found: usize },
-    /// A path that is not the one spelling of a tile.
+    /// Not the canonical path of a tile.
     #[error("not the path of a tile")]
     TilePath,
 }

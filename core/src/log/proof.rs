@@ -1,8 +1,8 @@
-//! Merkle paths followed to their root (RFC 9162, 2.1.3.2 and 2.1.4.2).
+//! Roots computed from Merkle paths (RFC 9162, 2.1.3.2 and 2.1.4.2).
 //!
-//! In: a path and the numbers beside it, all from outside. Out: the root they
-//! lead to, for the caller to compare with one it trusts. A path with a node
-//! too many or too few is an error.
+//! In: an untrusted path with its index and sizes. Out: the root it leads to,
+//! for the caller to compare with a trusted one. A path that is too long or too
+//! short is an error.
 
 use std::sync::Arc;
 
@@ -20,13 +20,12 @@ pub fn inclusion_root(
     PathMemo::default().inclusion_root(leaf, index, size, path)
 }
 
-/// Remembers one inclusion path, so that paths which meet it need not be
-/// hashed to the root again: all leaves of a batch share the upper part.
+/// Caches one inclusion path, so that the part it shares with other paths is
+/// not hashed again: all leaves of a batch share the upper part.
 ///
-/// The result is that of `inclusion_root`, whatever is remembered. From any
-/// step on, the root depends only on the position, the hash there and the
-/// siblings still to come; a path is cut short only where all three equal
-/// those of the remembered path.
+/// The result always equals that of `inclusion_root`. From any step on, the root
+/// depends only on the position, the hash there and the remaining siblings; the
+/// cached root is used only where all three equal those of the cached path.
 #[derive(Clone, Debug, Default)]
 pub struct PathMemo(Option<Arc<KnownPath>>);
 
@@ -49,7 +48,7 @@ impl KnownPath {
 
 impl PathMemo {
     /// The root that an inclusion path leads to from a leaf hash. A path that
-    /// does not meet the remembered one replaces it.
+    /// shares nothing with the cached one replaces it.
     pub fn inclusion_root(
         &mut self,
         leaf: Digest,
@@ -100,8 +99,8 @@ pub fn consistency_roots(
         return Err(Error::SizesNotIncreasing { from, to });
     }
     let (first, rest) = path.split_first().ok_or(Error::PathEmpty)?;
-    // A complete older tree is a node of the newer one, and its root is not
-    // repeated in the path.
+    // A complete older tree is a node of the newer one, and the path omits its
+    // root.
     let (seed, siblings) = if from.is_power_of_two() { (older_root, path) } else { (*first, rest) };
     let shared = (from - 1).trailing_ones();
     let mut climb = Climb { node: from - 1, last: to - 1 };
@@ -127,15 +126,15 @@ pub fn consistency_roots(
     Ok((older, newer))
 }
 
-/// A position on the way up: the node's index on its level, and the index of
-/// the last node there (`fn` and `sn` in the RFC).
+/// A position in the tree: the node's index on its level, and the index of the
+/// last node there (`fn` and `sn` in the RFC).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Climb {
     node: u64,
     last: u64,
 }
 
-/// On which side the next sibling is.
+/// The side of the next sibling.
 enum Side {
     Left,
     Right,
@@ -183,8 +182,7 @@ mod tests {
         (0..size).map(|i| (leaf(i), path(i))).collect()
     }
 
-    /// Paths that differ from `path` in one thing, with elements of `known`
-    /// among what is put in.
+    /// Variations of `path`, some with elements of `known`.
     fn mutations(path: &[Digest], known: &[Digest]) -> Vec<Vec<Digest>> {
         let mut all = vec![Vec::new(), known.to_vec(), [path, known].concat()];
         let other = Digest::of(b"other");
@@ -211,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remembered_path_changes_no_result() {
+    fn memo_changes_no_result() {
         for size in 1..=13 {
             let tree = tree(size);
             for (known_index, (known_leaf, known_path)) in (0..).zip(&tree) {
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_path_leaves_the_memo_usable() {
+    fn refused_path_keeps_memo_usable() {
         let tree = tree(11);
         let mut memo = PathMemo::default();
         let mut expected = None;
@@ -254,10 +252,10 @@ mod tests {
         }
     }
 
-    /// With a wrong root planted, every path that meets the remembered one
-    /// below the root shows it.
+    /// With a wrong cached root, every path that meets the cached one below
+    /// the root returns it.
     #[test]
-    fn paths_are_cut_short_where_they_meet() {
+    fn memo_is_used_where_paths_meet() {
         for size in 1..=13 {
             let tree = tree(size);
             let (_, known) = &tree[0];

@@ -1,15 +1,15 @@
-//! What a batch changes: the new frontier, its root, every path, full tiles.
+//! Appending a batch: the new frontier and root, inclusion paths, full tiles.
 //!
 //! In: the frontier and edge before a batch, and its leaf hashes. Out: a
-//! `Plan`, and the tiles that became full. Nothing is read: both are computed
-//! from what is in memory, so a batch can be tried on clones and dropped.
+//! `Plan`, and the tiles that became full. Everything is computed in memory, so
+//! a batch can be applied to clones and discarded.
 
 use super::tile::{TILE_LEVELS, TILE_WIDTH, TileId, hash_tile, parse_hash_tile};
 use super::tree::{Frontier, Nodes, count, empty_root, node_hash, root_of};
 use super::{Error, LeafIndex, TreeSize};
 use crate::wire::digest::Digest;
 
-/// What appending one batch leads to.
+/// The result of appending one batch.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The frontier with the batch.
@@ -21,31 +21,31 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Computes the batch. Every node is hashed once; a path only copies.
+    /// Appends a batch. Every node is hashed once; paths copy hashes.
     pub fn extend(before: &Frontier, leaves: &[Digest]) -> Self {
         let first = before.size().get();
         let size = first + count(leaves);
         let mut rows = rows(before, leaves.to_vec(), size);
         let mut peaks = Vec::new();
-        let mut ragged = None;
+        let mut incomplete = None;
         for row in &mut rows {
-            row.ragged = ragged;
+            row.incomplete = incomplete;
             if let Some(peak) = row.hashes.last().filter(|_| row.count % 2 == 1) {
                 peaks.push(*peak);
-                ragged = Some(ragged.map_or(*peak, |right| node_hash(peak, &right)));
+                incomplete = Some(incomplete.map_or(*peak, |right| node_hash(peak, &right)));
             }
         }
         peaks.reverse();
         let paths = (first..size).map(|index| path(&rows, index)).collect();
         Self {
             after: Frontier { size: TreeSize::new(size), peaks },
-            root: ragged.unwrap_or_else(empty_root),
+            root: incomplete.unwrap_or_else(empty_root),
             paths,
         }
     }
 }
 
-/// One level of the new tree, as far as new leaves need it.
+/// The part of one level of the new tree that new leaves need.
 struct Row {
     /// Complete nodes on this level, in the whole tree.
     count: u64,
@@ -53,12 +53,12 @@ struct Row {
     /// node.
     start: u64,
     hashes: Vec<Digest>,
-    /// The hash of the leaves right of all complete nodes, if there are any.
-    ragged: Option<Digest>,
+    /// The hash of the leaves to the right of all complete nodes, if any.
+    incomplete: Option<Digest>,
 }
 
-/// The complete nodes above new leaves. A left sibling that has no new leaf
-/// has a parent that has one, so it was a peak before.
+/// The complete nodes above new leaves. A left sibling without new leaves was
+/// a peak before, because its parent is new.
 fn rows(before: &Frontier, leaves: Vec<Digest>, size: u64) -> Vec<Row> {
     let first = before.size().get();
     let mut peaks = before.peaks().iter().rev();
@@ -72,7 +72,7 @@ fn rows(before: &Frontier, leaves: Vec<Digest>, size: u64) -> Vec<Row> {
         }
         let (pairs, _) = hashes.as_chunks();
         let parents = pairs.iter().map(|[left, right]| node_hash(left, right)).collect();
-        rows.push(Row { count: size >> level, start, hashes, ragged: None });
+        rows.push(Row { count: size >> level, start, hashes, incomplete: None });
         hashes = parents;
     }
     rows
@@ -82,7 +82,7 @@ fn path(rows: &[Row], index: u64) -> Vec<Digest> {
     let mut path = Vec::with_capacity(rows.len());
     for (level, row) in rows.iter().enumerate() {
         let sibling = (index >> level) ^ 1;
-        path.extend(if sibling == row.count { row.ragged } else { row.complete(sibling) });
+        path.extend(if sibling == row.count { row.incomplete } else { row.complete(sibling) });
     }
     path
 }
@@ -101,7 +101,7 @@ pub struct Edge {
     levels: [Vec<Digest>; TILE_LEVELS],
 }
 
-/// A copy is made to be appended to: it has room for what fills its tiles.
+/// A clone is about to be appended to, so it gets the capacity of full tiles.
 impl Clone for Edge {
     fn clone(&self) -> Self {
         let with_room = |level: &Vec<Digest>| {
@@ -119,9 +119,9 @@ impl Edge {
         Self { size: TreeSize::new(0), levels: Default::default() }
     }
 
-    /// The edge of a tree whose full tiles and leaf hashes are kept elsewhere.
-    /// Reads the leaves right of the last full tile, and the full tiles whose
-    /// roots stand in the partial tiles above: at most 255 on each level.
+    /// The edge of a tree whose full tiles and leaf hashes are stored. Reads
+    /// the leaves to the right of the last full tile, and the full tiles whose
+    /// roots are in the partial tiles above: at most 255 on each level.
     pub fn rebuild<B: AsRef<[u8]>, E: From<Error>>(
         size: TreeSize,
         mut fetch: impl FnMut(TileId) -> Result<B, E>,
@@ -148,8 +148,7 @@ impl Edge {
         self.size
     }
 
-    /// The hashes of the partial tile of a tile level; empty when there is
-    /// none.
+    /// The hashes of the partial tile of a tile level; empty if there is none.
     pub fn partial(&self, level: u8) -> &[Digest] {
         self.levels.get(usize::from(level)).map_or(&[], Vec::as_slice)
     }
@@ -175,15 +174,14 @@ impl Edge {
     }
 }
 
-/// All complete subtrees of the tree an edge belongs to: from the edge where
-/// it has them, from full tiles otherwise.
+/// All complete subtrees of a tree, from its edge or from full tiles.
 pub struct TileNodes<'a, F> {
     edge: &'a Edge,
     fetch: F,
 }
 
 impl<'a, F> TileNodes<'a, F> {
-    /// Nodes of the edge's tree; `fetch` is asked for full tiles only.
+    /// Nodes of the edge's tree; `fetch` is called for full tiles only.
     pub fn new(edge: &'a Edge, fetch: F) -> Self {
         Self { edge, fetch }
     }
@@ -199,7 +197,7 @@ where
 
     fn node(&self, level: u8, index: u64) -> Result<Digest, E> {
         let missing = || E::from(Error::NodeMissing { level, index });
-        // A node 2^height hashes wide stands wholly inside one tile.
+        // A node 2^height hashes wide is inside one tile.
         let height = level % 8;
         let tile = TileId::full(level / 8, index >> (8 - height));
         let place = usize::try_from((index % (256 >> height)) << height).map_err(|_| missing())?;

@@ -1,7 +1,7 @@
-//! Tiles, as C2SP tlog-tiles lays them out: 256 hashes wide, 8 levels high.
+//! Tiles of C2SP tlog-tiles: 256 hashes wide, 8 levels high.
 //!
-//! In: tree sizes, hashes, entries, resource paths. Out: tile names, and the
-//! bytes of hash tiles and entry bundles. Each tile has one spelling.
+//! In: tree sizes, hashes, entries, resource paths. Out: tile ids, and the
+//! bytes of hash tiles and entry bundles. Each tile has one path.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(super) const TILE_LEVELS: usize = 8;
 /// The highest level a path may name.
 const LEVEL_MAX: u8 = 63;
 
-/// Bytes of a digest in an entry bundle, and the length in front of it.
+/// The length prefix of a digest in an entry bundle.
 const ENTRY_LENGTH: [u8; 2] = 32_u16.to_be_bytes();
 
 /// A tile of hashes. Hash i of it is the root of the 256^`level` leaves
@@ -26,14 +26,14 @@ const ENTRY_LENGTH: [u8; 2] = 32_u16.to_be_bytes();
 pub struct TileId {
     /// 0 for leaf hashes; at most 63.
     pub level: u8,
-    /// The place on its level, from 0.
+    /// The index on its level, from 0.
     pub index: u64,
-    /// Hashes in it, 1 to 256; 256 is a full tile, which never changes.
+    /// The number of hashes, 1 to 256; a full tile of 256 never changes.
     pub width: u16,
 }
 
 impl TileId {
-    /// The full tile at a place.
+    /// The full tile at an index.
     pub const fn full(level: u8, index: u64) -> Self {
         Self { level, index, width: TILE_WIDTH }
     }
@@ -43,7 +43,7 @@ impl TileId {
         self.width == TILE_WIDTH
     }
 
-    /// Whether a tree of this size has all hashes of the tile.
+    /// Whether a tree of this size contains all hashes of the tile.
     pub fn within(&self, size: TreeSize) -> bool {
         let end = self.index.checked_mul(256).and_then(|at| at.checked_add(self.width.into()));
         end.is_some_and(|end| end <= nodes_on(self.level, size))
@@ -55,20 +55,19 @@ impl TileId {
     }
 }
 
-/// What a path under `tile/` names.
+/// A resource under `tile/`.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum TilePath {
-    /// `tile/entries/<N>[.p/<W>]`, the entries beside a tile of level 0.
+    /// `tile/entries/<N>[.p/<W>]`, the entries of a tile of level 0.
     Entries { index: u64, width: u16 },
     /// `tile/<L>/<N>[.p/<W>]`.
     Hashes(TileId),
 }
 
 impl TilePath {
-    /// Reads a path in its one spelling.
+    /// Parses a canonical path.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        // Written back and compared: whatever the pieces below let through,
-        // another spelling of the same tile is refused.
+        // Comparing with the formatted path refuses other spellings.
         Self::read(text).filter(|path| path.to_string() == text).ok_or(Error::TilePath)
     }
 
@@ -114,8 +113,8 @@ impl fmt::Display for TilePath {
     }
 }
 
-/// All tiles of a tree, level by level, each level from the left; the last of
-/// a level may be partial. Entry bundles stand beside those of level 0.
+/// All tiles of a tree, level by level, left to right; the last of a level may
+/// be partial. Each tile of level 0 has an entry bundle.
 pub fn tiles_of(size: TreeSize) -> impl Iterator<Item = TileId> {
     (0..=LEVEL_MAX)
         .map(move |level| (level, nodes_on(level, size)))
@@ -151,8 +150,8 @@ pub fn parse_hash_tile(bytes: &[u8], width: u16) -> Result<Vec<Digest>, Error> {
     }
 }
 
-/// The bytes of an entry bundle: our entries are digests of 32 bytes, each
-/// behind its 16-bit length.
+/// The bytes of an entry bundle. Our entries are digests of 32 bytes, each
+/// prefixed with its 16-bit length.
 pub fn entry_bundle(entries: &[Digest]) -> Vec<u8> {
     entries.iter().flat_map(|e| ENTRY_LENGTH.into_iter().chain(*e.as_bytes())).collect()
 }

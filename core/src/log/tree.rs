@@ -1,13 +1,13 @@
 //! The tree of RFC 9162, section 2.1: hashes, peaks, roots and paths.
 //!
-//! In: leaf hashes, or any `Nodes` that knows complete subtrees. Out: roots
-//! and paths. The ragged right edge is computed here, so whoever keeps nodes
-//! keeps only hashes that never change again.
+//! In: leaf hashes, or the complete subtrees of a `Nodes`. Out: roots and
+//! paths. The incomplete right edge is computed here, so storage holds only
+//! hashes that never change.
 
 use super::{Error, LeafIndex, TreeSize};
 use crate::wire::digest::Digest;
 
-/// The hash of the leaf for an entry that is itself a digest, as ours are.
+/// The leaf hash of an entry that is a digest, as ours are.
 pub fn leaf_hash(entry: &Digest) -> Digest {
     let mut input = [0; 33];
     let (_, rest) = input.split_at_mut(1);
@@ -15,7 +15,7 @@ pub fn leaf_hash(entry: &Digest) -> Digest {
     Digest::of(&input)
 }
 
-/// The hash of the leaf for any entry.
+/// The leaf hash of any entry.
 pub fn leaf_hash_of_bytes(entry: &[u8]) -> Digest {
     Digest::of_parts(&[&[0], entry])
 }
@@ -37,8 +37,8 @@ pub fn root_of(leaves: &[Digest]) -> Digest {
     frontier.root()
 }
 
-/// The size of a tree and the roots of its complete subtrees, largest first;
-/// one peak per set bit of the size. All that appending needs.
+/// The size of a tree and the roots of its complete subtrees (peaks), largest
+/// first, one per set bit of the size. This suffices for appending.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Frontier {
     pub(super) size: TreeSize,
@@ -51,7 +51,7 @@ impl Frontier {
         Self { size: TreeSize::new(0), peaks: Vec::new() }
     }
 
-    /// A frontier kept elsewhere, if a tree of this size has that many peaks.
+    /// A stored frontier; `None` if the number of peaks does not fit the size.
     pub fn from_parts(size: TreeSize, peaks: Vec<Digest>) -> Option<Self> {
         let fits = usize::try_from(size.get().count_ones()) == Ok(peaks.len());
         (fits && size <= TreeSize::MAX).then_some(Self { size, peaks })
@@ -75,8 +75,7 @@ impl Frontier {
 
     /// Adds one leaf hash.
     pub fn append(&mut self, leaf: Digest) {
-        // Each trailing one bit of the size is a peak that now finds its
-        // equal: the same carry as in adding one.
+        // Merging equal peaks is the carry of adding one to the size.
         let carries = self.size.get().trailing_ones();
         let merged = (0..carries)
             .map_while(|_| self.peaks.pop())
@@ -102,9 +101,9 @@ impl Frontier {
     }
 }
 
-/// Whoever knows the hashes of complete subtrees.
+/// A source of the hashes of complete subtrees.
 pub trait Nodes {
-    /// Why a hash could not be had.
+    /// Why a hash could not be read.
     type Error;
 
     /// The hash of the complete subtree of 2^`level` leaves that starts at
@@ -118,8 +117,8 @@ pub fn root_at<N: Nodes>(nodes: &N, size: TreeSize) -> Result<Digest, N::Error> 
 }
 
 /// The inclusion path of a leaf at a size the nodes cover (RFC 9162, 2.1.3.1),
-/// nearest node first. A leaf outside the tree has none: the path is empty,
-/// and no verifier takes it.
+/// leaf side first. For a leaf outside the tree the path is empty, which no
+/// verifier accepts.
 pub fn inclusion_path<N: Nodes>(
     nodes: &N,
     index: LeafIndex,
@@ -145,8 +144,8 @@ pub fn inclusion_path<N: Nodes>(
 }
 
 /// The consistency path between two sizes the nodes cover (RFC 9162, 2.1.4.1),
-/// nearest node first. Where the standard has no path (from an empty tree, to
-/// the same size or a smaller one) it is empty, and no verifier takes it.
+/// leaf side first. Where the RFC defines none (from an empty tree, to the same
+/// or a smaller size) it is empty, which no verifier accepts.
 pub fn consistency_path<N: Nodes>(
     nodes: &N,
     from: TreeSize,
@@ -167,7 +166,7 @@ pub fn consistency_path<N: Nodes>(
             start = middle;
         }
     }
-    // A range from 0 is the older tree itself, whose root the verifier has.
+    // A range from 0 is the older tree, whose root the verifier has.
     if start != 0 {
         path.push(range_hash(nodes, start, end)?);
     }
@@ -180,8 +179,8 @@ fn split(length: u64) -> u64 {
     1 << (length - 1).checked_ilog2().unwrap_or(0)
 }
 
-/// MTH(D[start:end]) where `start` is a multiple of a power of two not below
-/// the length, as in every range the RFC splits off.
+/// MTH(D[start:end]) where `start` is a multiple of a power of two that is at
+/// least the length, as for every range of the RFC's recursion.
 fn range_hash<N: Nodes>(nodes: &N, start: u64, end: u64) -> Result<Digest, N::Error> {
     let length = end - start;
     let (mut hash, mut at) = (None, end);
@@ -193,7 +192,7 @@ fn range_hash<N: Nodes>(nodes: &N, start: u64, end: u64) -> Result<Digest, N::Er
     Ok(hash.unwrap_or_else(empty_root))
 }
 
-/// How many there are; no usize is wider than 64 bits.
+/// The length as u64; no usize is wider.
 pub(super) fn count(hashes: &[Digest]) -> u64 {
     u64::try_from(hashes.len()).unwrap_or(u64::MAX)
 }

@@ -8,6 +8,7 @@ use crate::envelope::{Authentic, Header, RulesVersion};
 use crate::profile::session::Continuity;
 use crate::profile::{Finding, Read, Severity, Summary};
 use crate::wire::cbor::Value;
+use crate::wire::label::header::CWT_CLAIMS;
 
 /// One statement to be decided.
 pub(super) struct Input<'a> {
@@ -107,7 +108,7 @@ impl<'a> Input<'a> {
     /// A CWT claim by its number or name, as text.
     pub(super) fn claim(&self, name: &str) -> Option<String> {
         let header = Value::read(self.statement.statement().protected()).ok()?;
-        let Value::Map(claims) = header.get(15)? else { return None };
+        let Value::Map(claims) = header.get(CWT_CLAIMS)? else { return None };
         let number = name.parse::<i64>().ok();
         // A text that spells a number is another claim than that number;
         // version 1 of the rules took one for the other.

@@ -78,10 +78,17 @@ pub(super) static KIND: RecordKind = RecordKind {
     page: "",
 };
 
-/// The statement by which a log's key names the next one:
-/// `{1: new COSE_Key, 2: old kid, 3: signature of the new key}`. That signature
+/// The statement by which a log's key names the next one. The signature inside
 /// covers both kids, so neither key can be replaced by another; the old key
 /// signs the statement itself.
+///
+/// ```cddl
+/// succession = {
+///   1 => COSE_Key,  ; the new key
+///   2 => bstr,      ; the kid of the old key
+///   3 => bstr,      ; a signature by the new key
+/// }
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Succession {
     old: [u8; 32],
@@ -89,16 +96,22 @@ pub struct Succession {
     pub new: PublicKey,
 }
 
+mod succession {
+    pub(super) const NEW_KEY: i64 = 1;
+    pub(super) const OLD_KID: i64 = 2;
+    pub(super) const SIGNATURE: i64 = 3;
+}
+
 impl Succession {
     /// The payload by which `new` follows `old`.
     pub fn encode(old: KeyId, new: &SigningKey) -> Result<Vec<u8>, key::Error> {
         let mut out = Vec::new();
         cbor::map(&mut out, 3);
-        cbor::int(&mut out, 1);
+        cbor::int(&mut out, succession::NEW_KEY);
         out.extend(new.public().to_cose_key());
-        cbor::int(&mut out, 2);
+        cbor::int(&mut out, succession::OLD_KID);
         cbor::bytes(&mut out, old.as_bytes());
-        cbor::int(&mut out, 3);
+        cbor::int(&mut out, succession::SIGNATURE);
         cbor::bytes(&mut out, &new.sign(&message(old.as_bytes(), new.public().id()))?);
         Ok(out)
     }
@@ -106,12 +119,12 @@ impl Succession {
     /// Reads a payload; the detail says what is wrong with it.
     pub fn read(payload: &[u8]) -> Result<Self, &'static str> {
         let value = Value::read(payload).map_err(|_| "it is not strict CBOR")?;
-        let new = value.get(1).ok_or("it names no key")?;
+        let new = value.get(succession::NEW_KEY).ok_or("it names no key")?;
         let new = PublicKey::from_cose_value(new).map_err(|_| "its key cannot be read")?;
         let bytes = |label: i64| value.get(label).and_then(Value::bytes).unwrap_or_default();
-        let old = bytes(2).try_into().map_err(|_| "it names no key to follow")?;
+        let old = bytes(succession::OLD_KID).try_into().map_err(|_| "it names no key to follow")?;
         let algorithm = new.default_algorithm().ok_or("its key cannot sign")?;
-        let agreed = new.verify(algorithm, &message(&old, new.id()), bytes(3));
+        let agreed = new.verify(algorithm, &message(&old, new.id()), bytes(succession::SIGNATURE));
         agreed.map_err(|_| "the new key does not agree")?;
         Ok(Self { old, new })
     }
@@ -179,9 +192,23 @@ pub struct Compared {
 }
 
 /// The statement by which a log resumes writing after it was restored or moved:
-/// what its operator compared first. `{1: size, 2: root, 3: reason, 4: time,
-/// 5: [+ {1: kind, 2: size, 3: root, ? 4: source}]}`, with size and root of the
-/// tree before this statement.
+/// what its operator compared first.
+///
+/// ```cddl
+/// resumption = {
+///   1 => uint,     ; the size of the tree before this statement
+///   2 => bstr,     ; its root
+///   3 => tstr,     ; the reason
+///   4 => uint,     ; when the heads were compared
+///   5 => [+ head],
+/// }
+/// head = {
+///   1 => tstr,     ; who knew it
+///   2 => uint,     ; its size
+///   3 => bstr,     ; its root
+///   ? 4 => tstr,   ; the address of a peer
+/// }
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Resumption {
     /// Number of leaves before this statement.
@@ -196,31 +223,46 @@ pub struct Resumption {
     pub compared: Vec<Compared>,
 }
 
+mod resumption {
+    pub(super) const SIZE: i64 = 1;
+    pub(super) const ROOT: i64 = 2;
+    pub(super) const REASON: i64 = 3;
+    pub(super) const TIME: i64 = 4;
+    pub(super) const HEADS: i64 = 5;
+}
+
+mod head {
+    pub(super) const SOURCE: i64 = 1;
+    pub(super) const SIZE: i64 = 2;
+    pub(super) const ROOT: i64 = 3;
+    pub(super) const ADDRESS: i64 = 4;
+}
+
 impl Resumption {
     /// The payload of the statement.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         cbor::map(&mut out, 5);
-        cbor::int(&mut out, 1);
+        cbor::int(&mut out, resumption::SIZE);
         cbor::int(&mut out, self.size);
-        cbor::int(&mut out, 2);
+        cbor::int(&mut out, resumption::ROOT);
         cbor::bytes(&mut out, self.root.as_bytes());
-        cbor::int(&mut out, 3);
+        cbor::int(&mut out, resumption::REASON);
         cbor::text(&mut out, self.reason.name());
-        cbor::int(&mut out, 4);
+        cbor::int(&mut out, resumption::TIME);
         cbor::int(&mut out, self.time.seconds());
-        cbor::int(&mut out, 5);
+        cbor::int(&mut out, resumption::HEADS);
         cbor::array(&mut out, self.compared.len());
         for Compared { source, size, root, address } in &self.compared {
             cbor::map(&mut out, 3 + usize::from(address.is_some()));
-            cbor::int(&mut out, 1);
+            cbor::int(&mut out, head::SOURCE);
             cbor::text(&mut out, source.name());
-            cbor::int(&mut out, 2);
+            cbor::int(&mut out, head::SIZE);
             cbor::int(&mut out, *size);
-            cbor::int(&mut out, 3);
+            cbor::int(&mut out, head::ROOT);
             cbor::bytes(&mut out, root.as_bytes());
             if let Some(address) = address {
-                cbor::int(&mut out, 4);
+                cbor::int(&mut out, head::ADDRESS);
                 cbor::text(&mut out, address);
             }
         }
@@ -234,21 +276,25 @@ impl Resumption {
             value.get(label).and_then(Value::bytes).and_then(Digest::from_slice)
         };
         let number = |value: &Value<'_>, label: i64| value.get(label).and_then(Value::int::<u64>);
-        let reason = value.get(3).and_then(Value::text).and_then(|name| name.parse().ok());
+        let reason =
+            value.get(resumption::REASON).and_then(Value::text).and_then(|name| name.parse().ok());
         let compared = |one: &Value<'_>| {
             Some(Compared {
-                source: one.get(1)?.text()?.parse().ok()?,
-                size: number(one, 2)?,
-                root: digest(one, 3)?,
-                address: one.get(4).map(|at| at.text().map(str::to_owned)).unwrap_or_default(),
+                source: one.get(head::SOURCE)?.text()?.parse().ok()?,
+                size: number(one, head::SIZE)?,
+                root: digest(one, head::ROOT)?,
+                address: one
+                    .get(head::ADDRESS)
+                    .map(|at| at.text().map(str::to_owned))
+                    .unwrap_or_default(),
             })
         };
-        let heads = value.get(5).and_then(Value::array).unwrap_or_default();
+        let heads = value.get(resumption::HEADS).and_then(Value::array).unwrap_or_default();
         let read = Self {
-            size: number(&value, 1).ok_or("it names no size")?,
-            root: digest(&value, 2).ok_or("it names no root")?,
+            size: number(&value, resumption::SIZE).ok_or("it names no size")?,
+            root: digest(&value, resumption::ROOT).ok_or("it names no root")?,
             reason: reason.ok_or("it names no reason we know")?,
-            time: UnixSeconds::new(number(&value, 4).ok_or("it names no time")?),
+            time: UnixSeconds::new(number(&value, resumption::TIME).ok_or("it names no time")?),
             compared: heads
                 .iter()
                 .map(compared)

@@ -86,7 +86,7 @@ pub struct CcfInclusion {
     pub evidence: String,
     /// Hash of the statement.
     pub data: Digest,
-    /// Siblings, each with the side it stands on.
+    /// Siblings, each with its side.
     pub path: Vec<CcfStep>,
 }
 
@@ -99,7 +99,7 @@ pub struct CcfInclusion {
 pub struct CcfConsistency {
     /// Root of the last complete subtree of the older tree.
     pub anchor: Digest,
-    /// Siblings, each with the side it stands on.
+    /// Siblings, each with its side.
     pub path: Vec<CcfStep>,
 }
 
@@ -115,7 +115,7 @@ impl Receipt {
         Ok(Self { envelope, proofs })
     }
 
-    /// The bytes as they came.
+    /// The bytes as received.
     pub fn into_bytes(self) -> Vec<u8> {
         self.envelope.into_bytes()
     }

@@ -24,7 +24,7 @@ fn map(entries: Vec<(i64, Other)>) -> Other {
 }
 
 #[test]
-fn a_receipt_has_exactly_these_labels() {
+fn receipt_labels() {
     for key in [es256(), ed25519()] {
         let alg = key.algorithm().cose();
         let kid = key.public().id().as_bytes().to_vec();
@@ -48,7 +48,7 @@ fn a_receipt_has_exactly_these_labels() {
 
 /// ECDSA is randomised, so equal signatures are one signature.
 #[test]
-fn receipts_of_one_head_share_protected_header_and_signature() {
+fn receipts_of_one_head_share_signature() {
     let log = SmallLog::around(es256(), b"statement", 0, 5);
     let head = log.head();
     let receipts: Vec<_> = (0..5).map(|i| parts(&head.receipt(LeafIndex::new(i), &[]))).collect();
@@ -60,7 +60,7 @@ fn receipts_of_one_head_share_protected_header_and_signature() {
 }
 
 #[test]
-fn what_we_write_we_read() {
+fn receipts_round_trip() {
     let log = SmallLog::around(es256(), b"statement", 4, 7);
     let receipt = Receipt::parse(log.receipt(4)).unwrap();
     let Proofs::Inclusion(proofs) = receipt.proofs() else { panic!("inclusion") };
@@ -72,7 +72,7 @@ fn what_we_write_we_read() {
 }
 
 #[test]
-fn attaching_changes_only_the_unprotected_map() {
+fn attaching_changes_only_unprotected_header() {
     let key = es256();
     let receipt = SmallLog::around(es256(), b"x", 0, 2).receipt(0);
     let sketch = Sketch::new(&key).unprotected("note", "kept").unprotected(-70_000, 1.5);
@@ -96,7 +96,7 @@ fn attaching_changes_only_the_unprotected_map() {
 }
 
 #[test]
-fn a_detached_statement_stays_detached() {
+fn detached_statement_stays_detached() {
     let key = es256();
     let mut sketch = Sketch::new(&key);
     sketch.payload = Other::Null;
@@ -107,7 +107,7 @@ fn a_detached_statement_stays_detached() {
 }
 
 #[test]
-fn receipt_lists_that_are_none() {
+fn invalid_receipt_lists() {
     let key = es256();
     let many = |count| Other::Array(vec![bytes(b"r"); count]);
     let cases = [
@@ -160,7 +160,7 @@ fn ccf_leaf(evidence: &str) -> Other {
 }
 
 #[test]
-fn forms_that_are_no_receipt() {
+fn invalid_receipts() {
     let one = |items| proofs(-1, vec![proof(items)]);
     let growth = |items| proofs(-2, vec![proof(items)]);
     let good = || one(vec![2.into(), 0.into(), nodes(1)]);
@@ -200,7 +200,7 @@ fn forms_that_are_no_receipt() {
 }
 
 #[test]
-fn forms_that_are_no_receipt_of_a_ccf_ledger() {
+fn invalid_ccf_receipts() {
     let cases = [
         ("CCF", Some(2), proofs(-1, ccf(vec![(1, ccf_leaf("e")), (2, steps(1))])), "ok"),
         (

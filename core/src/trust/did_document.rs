@@ -1,8 +1,8 @@
 //! DID documents: the keys an issuer publishes for its assertions.
 //!
-//! In: the DID asked for, JSON bytes. Out: `DidKey`s. A key counts only when
-//! `assertionMethod` lists it and it stands in the DID's own name; kinds of
-//! key that cannot sign statements are passed over.
+//! In: the requested DID, JSON bytes. Out: `DidKey`s. A key counts only when
+//! `assertionMethod` lists it and its id belongs to the DID; kinds of key that
+//! cannot sign statements are skipped.
 
 #[cfg(test)]
 mod tests;
@@ -114,7 +114,7 @@ impl Method {
     }
 }
 
-/// Why bytes are not the document of a DID, or give no key.
+/// Why bytes are not the document of a DID, or contain no usable key.
 #[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case", prefix = "did-document-")]
@@ -122,7 +122,7 @@ pub enum Error {
     /// Two keys in one verification method.
     #[error("the verification method {id} has two keys")]
     AmbiguousKey { id: String },
-    /// A key that is none.
+    /// An invalid key.
     #[error("the key of {id} is not usable")]
     BadKey {
         id: String,
@@ -132,21 +132,21 @@ pub enum Error {
     /// One name for two verification methods.
     #[error("two verification methods are called {id}")]
     DuplicateMethod { id: String },
-    /// Nothing to verify statements with.
+    /// No key to verify statements with.
     #[error("the DID document lists no key we can verify assertions with")]
     NoAssertionKey,
     /// Not JSON, or not of the shape of a DID document.
     #[error("not a DID document (line {line}, column {column})")]
     #[strum(serialize = "unreadable")]
     NotADocument { line: usize, column: usize },
-    /// The document of somebody else.
+    /// The document of another DID.
     #[error("the DID document belongs to {found:?}")]
     OtherDid { found: String },
-    /// Whoever reads the document can sign with this key.
+    /// A private key, with which every reader could sign.
     #[error("the DID document publishes the private key of {id}")]
     PrivateKey { id: String },
-    /// More methods than we look at.
-    #[error("{count} verification methods, at most {limit} are taken")]
+    /// More methods than are read.
+    #[error("{count} verification methods, at most {limit} are accepted")]
     TooManyMethods { count: usize, limit: usize },
 }
 

@@ -1,7 +1,7 @@
-//! Keys as DIDs spell them: did:key and did:jwk names, Multikeys and JWKs.
+//! Keys as DIDs encode them: did:key and did:jwk names, Multikeys and JWKs.
 //!
-//! In: a name. Out: the one key that may speak for it. No lookup is needed, so
-//! a replay comes to the same result.
+//! In: a name. Out: the key it contains. No lookup is needed, so a replay gives
+//! the same result.
 
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::signature as lc;
@@ -18,10 +18,10 @@ const JWK_CHARS_MAX: usize = 1024;
 /// point: 2 + 49 bytes, 70 characters. Decoding base58 takes quadratic time.
 const MULTIKEY_CHARS_MAX: usize = 128;
 
-/// The key a name spells out; `None` for names of any other kind.
+/// The key that a name contains; `None` for names of any other kind.
 pub fn key_in_name(name: &str) -> Option<Result<PublicKey, Error>> {
-    if let Some(spelt) = name.strip_prefix("did:key:") {
-        return Some(multikey(spelt).and_then(known));
+    if let Some(encoded) = name.strip_prefix("did:key:") {
+        return Some(multikey(encoded).and_then(known));
     }
     name.strip_prefix("did:jwk:").map(jwk)
 }
@@ -46,12 +46,12 @@ fn jwk(encoded: &str) -> Result<PublicKey, Error> {
     const INVALID: Error = Error::InvalidMaterial { kind: "JWK" };
     let json = Some(encoded).filter(|e| e.len() <= JWK_CHARS_MAX).and_then(text::from_base64url);
     let jwk: Jwk = serde_json::from_slice(&json.ok_or(INVALID)?).map_err(|_| INVALID)?;
-    // Whoever reads the name could sign with a private key in it.
+    // A name with the private key would let every reader sign.
     if jwk.is_private() { Err(INVALID) } else { jwk.key().and_then(known) }
 }
 
 fn known(key: Option<PublicKey>) -> Result<PublicKey, Error> {
-    key.ok_or(Error::UnsupportedKind { kind: "that of the name".to_owned() })
+    key.ok_or(Error::UnsupportedKind { kind: "in the name".to_owned() })
 }
 
 /// The key in a Multikey: `z`, then base58btc of a multicodec number and the

@@ -1,9 +1,9 @@
-//! did:x509 version 0: an issuer named by a CA and by what it certified.
+//! did:x509 version 0: an issuer named by a CA and properties of the leaf.
 //!
 //! `did:x509:0:<hash>:<CA fingerprint>::<policy>:<value>[::<policy>:<value>]`
 //!
 //! In: the DID, the leaf and the CAs of a verified path. Out: nothing, or the
-//! part of the DID the path does not bear out.
+//! part of the DID that the path does not satisfy.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ use std::fmt;
 use crate::trust::x509::{Certificate, Fingerprints};
 use crate::wire::text;
 
-/// Subject attributes that have a label of their own.
+/// Subject attributes that have a label.
 const LABELS: &[(&str, &str)] = &[
     ("C", "2.5.4.6"),
     ("CN", "2.5.4.3"),
@@ -31,7 +31,7 @@ pub struct DidX509 {
     policies: Vec<Policy>,
 }
 
-/// One demand on the leaf.
+/// One condition on the leaf.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Policy {
     /// The leaf names this purpose (dotted OID).
@@ -100,12 +100,12 @@ impl Policy {
         let (name, value) = part.split_once(':').ok_or(syntax("a policy has no value"))?;
         match name {
             "eku" if is_dotted_oid(value) => Ok(Self::Eku(value.to_owned())),
-            "eku" => Err(syntax("the eku policy wants a dotted object identifier")),
+            "eku" => Err(syntax("the eku policy needs a dotted object identifier")),
             "fulcio-issuer" => Ok(Self::FulcioIssuer(decode(value)?)),
             "san" => {
                 let (kind, value) = value
                     .split_once(':')
-                    .ok_or(syntax("the san policy wants a kind and a name"))?;
+                    .ok_or(syntax("the san policy needs a kind and a name"))?;
                 let kind = match kind {
                     "dns" => SanKind::Dns,
                     "email" => SanKind::Email,
@@ -154,7 +154,7 @@ fn parse_subject(value: &str) -> Result<Vec<(String, String)>, Error> {
     let items: Vec<&str> = value.split(':').collect();
     let (pairs, rest) = items.as_chunks::<2>();
     if !rest.is_empty() {
-        return Err(syntax("the subject policy wants pairs of attribute and value"));
+        return Err(syntax("the subject policy needs pairs of attribute and value"));
     }
     let mut found: Vec<(String, String)> = Vec::new();
     for [key, value] in pairs {
@@ -175,7 +175,7 @@ fn label(oid: &str) -> &str {
     LABELS.iter().find(|(_, known)| *known == oid).map_or(oid, |(label, _)| label)
 }
 
-/// Percent-decoding of what DID Core lets stand between colons.
+/// Percent-decodes a value; DID Core allows few characters unencoded.
 fn decode(value: &str) -> Result<String, Error> {
     let mut out = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
@@ -217,7 +217,7 @@ fn syntax(problem: &'static str) -> Error {
     Error::Syntax { problem }
 }
 
-/// Why a did:x509 is not one, or not this chain's.
+/// Why a did:x509 is invalid or does not match a chain.
 #[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case", prefix = "did-x509-")]
@@ -231,7 +231,7 @@ pub enum Error {
     /// The DID is not well-formed.
     #[error("the did:x509 is not well-formed: {problem}")]
     Syntax { problem: &'static str },
-    /// A policy we do not know cannot be said to hold.
+    /// An unknown policy, which cannot be checked.
     #[error("the did:x509 policy {name:?} is not known")]
     UnknownPolicy { name: String },
 }

@@ -1,10 +1,10 @@
-//! Entries taken out of a trust file or replaced, and nothing else touched:
-//! comments stay, and the text that comes out is read again to make sure.
+//! Removes or replaces entries of a trust file. Everything else stays,
+//! including comments; the result is parsed again to check that.
 
 use super::{Error, TrustAnchors, TrustedLog, log_block};
 
-/// The text without the entries of a kind (`log`, `issuer`) that have a name,
-/// and how many there were.
+/// The text without the entries of a kind (`log`, `issuer`) with this name, and
+/// the number of entries removed.
 pub fn without(text: &str, kind: &str, name: &str) -> Result<(String, usize), Error> {
     let not_toml = |e: toml::de::Error| Error::NotToml { detail: e.to_string() };
     let mut expected: toml::Table = toml::from_str(text).map_err(not_toml)?;
@@ -34,11 +34,12 @@ pub fn without(text: &str, kind: &str, name: &str) -> Result<(String, usize), Er
     if same {
         return Ok((out, removed));
     }
-    let detail = format!("the entry of {name} cannot be taken out of this file; edit it yourself");
+    let detail =
+        format!("the entry of {name} cannot be removed automatically; edit the file yourself");
     Err(Error::NotToml { detail })
 }
 
-/// The text with this log in the place of all entries under its name.
+/// The text with all entries of this log replaced by this one.
 pub fn with_log(text: &str, log: &TrustedLog) -> Result<String, Error> {
     let (mut text, _) = without(text, "log", &log.name)?;
     text.push_str(&log_block(log));
@@ -46,7 +47,7 @@ pub fn with_log(text: &str, log: &TrustedLog) -> Result<String, Error> {
     Ok(text)
 }
 
-/// What stands before the first header, then each header with its lines.
+/// The text before the first header, then each header with its lines.
 fn blocks(text: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut at = 0;
@@ -60,7 +61,7 @@ fn blocks(text: &str) -> Vec<&str> {
     starts.iter().zip(ends).filter_map(|(start, end)| text.get(*start..end)).collect()
 }
 
-/// The comments at the end of a block, which belong to the one after it.
+/// The comments at the end of a block, which belong to the next block.
 fn comments_after(block: &str) -> &str {
     let mut at = block.len();
     let mut kept = at;
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn one_entry_goes_and_the_rest_stays() {
+    fn removes_one_entry_and_keeps_comments() {
         let (a, b) = (log_block(&log("a")), log_block(&log("b")));
         let text = format!("# mine\n{a}\n# about b\n{b}{}# the end\n", log_block(&log("a")));
         let (out, removed) = without(&text, "log", "a").unwrap();
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_takes_the_place_of_its_entries() {
+    fn log_replaces_its_entries() {
         let text =
             format!("{}{}{}", log_block(&log("a")), log_block(&log("b")), log_block(&log("a")));
         let new = log("a");
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_taken_out_whole_is_left() {
+    fn inline_entries_are_not_removed() {
         let pem = SigningKey::generate(Algorithm::Es256).unwrap().public().to_pem().unwrap();
         let text = format!("log = [{{ name = \"a\", keys = ['''\n{pem}'''] }}]\n");
         assert_eq!(without(&text, "log", "a").unwrap_err().code(), "trust-not-toml");

@@ -1,20 +1,15 @@
-//! Whom we believe: issuers' keys, certificate anchors, logs.
+//! The trust configuration: issuers' keys, certificate anchors, logs.
 //!
 //! In: the text of a trust file. Out: `TrustAnchors`. The text is
-//! self-contained (keys stand in it, not paths), so that a log can register
+//! self-contained (it holds keys, not paths), so that a log can register
 //! exactly the trust it applied.
 
 pub mod did_document;
-
 pub mod did_key;
-
 pub mod did_x509;
-
 pub mod edit;
-
-pub mod x509;
-
 mod upgrade;
+pub mod x509;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +24,7 @@ use crate::wire::time::UnixSeconds;
 
 pub use upgrade::{Upgraded, upgrade};
 
-/// Everything a trust file says, ready for use.
+/// A parsed trust file.
 #[derive(Clone, Debug)]
 pub struct TrustAnchors {
     issuers: BTreeMap<String, Vec<PinnedKey>>,
@@ -37,18 +32,18 @@ pub struct TrustAnchors {
     logs: Vec<TrustedLog>,
 }
 
-/// A key that speaks for an issuer, for a while or for ever.
+/// A key pinned for an issuer, with an optional validity period.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PinnedKey {
     /// The key.
     pub key: PublicKey,
-    /// Not before this time.
+    /// Valid from this time on.
     pub from: Option<UnixSeconds>,
-    /// And not from this time on.
+    /// Valid before this time.
     pub until: Option<UnixSeconds>,
 }
 
-/// A log whose receipts and checkpoints we believe.
+/// A log whose receipts and checkpoints are trusted.
 #[derive(Clone, Debug)]
 pub struct TrustedLog {
     /// The issuer its receipts name.
@@ -67,8 +62,7 @@ impl Default for TrustAnchors {
 }
 
 impl TrustAnchors {
-    /// Reads a trust file that is to be put in force. Every anchor says whom
-    /// it may speak for.
+    /// Reads a trust file that is to take effect. Every anchor needs a scope.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let trust = Self::parse_any(text)?;
         match trust.unscoped() {
@@ -77,19 +71,23 @@ impl TrustAnchors {
         }
     }
 
-    /// Reads a trust file that was in force at some time. Its anchors may
-    /// lack a scope; what they spoke for then is for the caller to know.
+    /// Reads a trust file that was in effect at some time. Its anchors may
+    /// lack a scope; the caller decides what that means.
     pub fn parse_any(text: &str) -> Result<Self, Error> {
         let file: File =
             toml::from_str(text).map_err(|e| Error::NotToml { detail: toml_mistake(&e, text) })?;
         let mut trust = Self::default();
         for issuer in file.issuer {
+            let time = |at: Option<toml::value::Datetime>| {
+                let Some(found) = at.map(|at| at.to_string()) else { return Ok(None) };
+                let time = UnixSeconds::from_rfc3339(&found);
+                let wrong = || Error::Time { name: issuer.name.clone(), found };
+                time.map(Some).ok_or_else(wrong)
+            };
             for pem in &issuer.keys {
-                trust.pin(
-                    &issuer.name,
-                    read_key(&issuer.name, pem)?,
-                    (&issuer.from, &issuer.until),
-                )?;
+                let key = read_key(&issuer.name, pem)?;
+                let pin = PinnedKey { key, from: time(issuer.from)?, until: time(issuer.until)? };
+                trust.issuers.entry(issuer.name.clone()).or_default().push(pin);
             }
         }
         for anchor in file.anchor {
@@ -106,25 +104,7 @@ impl TrustAnchors {
         Ok(trust)
     }
 
-    fn pin(
-        &mut self,
-        name: &str,
-        key: PublicKey,
-        (from, until): (&Option<toml::value::Datetime>, &Option<toml::value::Datetime>),
-    ) -> Result<(), Error> {
-        let time = |at: &Option<toml::value::Datetime>| {
-            at.map(|at| {
-                UnixSeconds::from_rfc3339(&at.to_string())
-                    .ok_or(Error::Time { name: name.to_owned(), found: at.to_string() })
-            })
-            .transpose()
-        };
-        let pinned = PinnedKey { key, from: time(from)?, until: time(until)? };
-        self.issuers.entry(name.to_owned()).or_default().push(pinned);
-        Ok(())
-    }
-
-    /// The same trust, which also believes `keys` under `name`, for ever.
+    /// The same trust with `keys` pinned for `name`, without time limit.
     #[must_use]
     pub fn with_issuer(mut self, name: &str, keys: &[PublicKey]) -> Self {
         let pins = keys.iter().map(|key| PinnedKey { key: key.clone(), from: None, until: None });
@@ -132,16 +112,16 @@ impl TrustAnchors {
         self
     }
 
-    /// The same trust, which also believes a log.
+    /// The same trust with one more log.
     #[must_use]
     pub fn with_log(mut self, log: TrustedLog) -> Self {
         self.logs.push(log);
         self
     }
 
-    /// The keys that speak for `issuer` at `now`, the one `kid` names first.
-    /// `None` when the issuer is not pinned at all; an issuer whose pins are
-    /// all outside their time has no keys, and nobody else may stand in.
+    /// The keys pinned for `issuer` at `now`, the one `kid` names first.
+    /// `None` when the issuer is not pinned at all; the list is empty when all
+    /// its pins are outside their validity, and then no other key may be used.
     pub fn pinned(
         &self,
         issuer: &str,
@@ -159,7 +139,7 @@ impl TrustAnchors {
         Some(keys)
     }
 
-    /// Names of the anchors that do not say whom they may speak for.
+    /// Names of the anchors without a scope.
     pub fn unscoped(&self) -> Vec<String> {
         let unscoped = self.chains.anchors().filter(|(_, scope)| scope.is_none());
         let mut names: Vec<String> = unscoped.map(|(name, _)| name.to_owned()).collect();
@@ -172,29 +152,29 @@ impl TrustAnchors {
         &self.chains
     }
 
-    /// The logs we believe.
+    /// The trusted logs.
     pub fn logs(&self) -> &[TrustedLog] {
         &self.logs
     }
 
-    /// Names of all pinned issuers.
+    /// All pinned issuers with the number of their keys.
     pub fn issuers(&self) -> impl Iterator<Item = (&str, usize)> {
         self.issuers.iter().map(|(name, pins)| (name.as_str(), pins.len()))
     }
 
-    /// All keys pinned for an issuer, at whatever time.
+    /// All keys pinned for an issuer, valid or not.
     pub fn pins(&self, issuer: &str) -> impl Iterator<Item = &PinnedKey> {
         self.issuers.get(issuer).into_iter().flatten()
     }
 
-    /// Whether nobody is believed.
+    /// Whether nothing is trusted.
     pub fn is_empty(&self) -> bool {
         self.issuers.is_empty() && self.logs.is_empty() && self.chains.is_empty()
     }
 }
 
-/// An `[[issuer]]` block for the end of a trust file; none for a key that has
-/// no PEM.
+/// An `[[issuer]]` block to append to a trust file; `None` for a key that has
+/// no PEM form.
 pub fn issuer_block(name: &str, pin: &PinnedKey) -> Option<String> {
     let name = toml::Value::from(name);
     let pem = pin.key.to_pem()?;
@@ -205,7 +185,7 @@ pub fn issuer_block(name: &str, pin: &PinnedKey) -> Option<String> {
     Some(format!("\n[[issuer]]\nname = {name}\nkeys = [\"\"\"\n{pem}\"\"\"]\n{from}{until}"))
 }
 
-/// A `[[log]]` block for the end of a trust file.
+/// A `[[log]]` block to append to a trust file.
 pub fn log_block(log: &TrustedLog) -> String {
     let pems: Vec<String> = log
         .keys
@@ -255,13 +235,13 @@ struct AnchorEntry {
 }
 
 impl AnchorEntry {
-    /// What it says it may speak for, if it says anything about that.
+    /// Its scope, if the file gives one.
     fn scope(&self) -> Option<x509::Scope> {
         let lists = [&self.spiffe, &self.dns, &self.uri];
-        let is_said = self.did_x509.is_some() || lists.iter().any(|list| list.is_some());
+        let is_scoped = self.did_x509.is_some() || lists.iter().any(|list| list.is_some());
         let [spiffe, dns, uri] = lists.map(|list| list.clone().unwrap_or_default());
         let did_x509 = self.did_x509.unwrap_or_default();
-        is_said.then_some(x509::Scope { spiffe, dns, uri, did_x509 })
+        is_scoped.then_some(x509::Scope { spiffe, dns, uri, did_x509 })
     }
 }
 
@@ -288,13 +268,13 @@ pub enum Error {
     /// A key that cannot be read.
     #[error("key of {name}: {source}")]
     Key { name: String, source: key::Error },
-    /// Not TOML, or keys we do not know.
+    /// Not TOML, or with unknown keys.
     #[error("the trust file cannot be read: {detail}")]
     NotToml { detail: String },
-    /// A validity bound that is not a full date and time.
+    /// A validity bound that is not a date and time with offset.
     #[error("{found} of {name} must be a date and time with offset")]
     Time { name: String, found: String },
-    /// Anchors that do not say whom they may speak for.
+    /// Anchors without a scope.
     #[error(
         "the trust file does not say whom anchor {} may speak for: \
          `capstan trust upgrade FILE` adds it",

@@ -49,7 +49,7 @@ fn a_whole_file() {
 }
 
 #[test]
-fn files_that_cannot_be_used() {
+fn invalid_trust_files() {
     let good = pem(&key());
     let issuer = |rest: &str| format!("[[issuer]]\nname = \"a\"\nkeys = ['''{good}''']\n{rest}\n");
     let root = x509::fixture::Ca::root("root").pem();
@@ -89,7 +89,7 @@ fn files_that_cannot_be_used() {
 }
 
 #[test]
-fn a_log_block_reads_back() {
+fn log_block_round_trips() {
     let keys = vec![key(), SigningKey::generate(Algorithm::EdDsa).unwrap().public().clone()];
     let name = "https://log.example/\"quoted\"\n".to_owned();
     for checkpoint in [None, Some("log.example+12345678+AAAA".to_owned())] {
@@ -110,7 +110,7 @@ fn scopes(text: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn an_upgrade_adds_scopes_and_touches_nothing_else() {
+fn upgrade_only_adds_scopes() {
     let pem = x509::fixture::Ca::root("root").pem();
     let lines = "spiffe = [\"prod.example\"]\ndns = [\"*.a.example\"]\ndid_x509 = true\n";
     let scope = x509::Scope {

@@ -1,8 +1,7 @@
-//! Trust files from before anchors had scopes, edited in place.
+//! Adds scopes to trust files from before anchors had them.
 //!
-//! In: the text of a trust file, and a scope for anchors that lack one. Out:
-//! the same text with those lines added and nothing else touched, which is
-//! made sure of by reading both.
+//! In: the text of a trust file, and scopes for its anchors. Out: the same text
+//! with only those lines added; both are parsed and compared to check that.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +29,7 @@ struct Anchors {
     anchor: Vec<AnchorAt>,
 }
 
-/// Where an anchor stands, and whether it has a scope.
+/// The position of an anchor in the text, and whether it has a scope.
 #[derive(Deserialize)]
 struct AnchorAt {
     name: Spanned<String>,
@@ -47,14 +46,14 @@ impl AnchorAt {
     }
 }
 
-/// Gives scopes to the anchors of a trust file that have none. An anchor
-/// without a scope here keeps its place in `left`.
+/// Adds scopes to the anchors of a trust file that have none. An anchor that
+/// is not in `scopes` is listed in `left`.
 pub fn upgrade(text: &str, scopes: &BTreeMap<String, Scope>) -> Result<Upgraded, Error> {
     TrustAnchors::parse_any(text)?;
     let not_toml = |e: toml::de::Error| Error::NotToml { detail: e.to_string() };
     let found: Anchors = toml::from_str(text).map_err(not_toml)?;
     let mut upgraded = Upgraded { text: text.to_owned(), added: Vec::new(), left: Vec::new() };
-    // From the end, so that places found earlier stay where they are.
+    // From the end, so that earlier offsets stay valid.
     let unscoped = found.anchor.iter().enumerate().filter(|(_, anchor)| !anchor.is_scoped());
     for (place, anchor) in unscoped.rev() {
         let name = anchor.name.get_ref();
@@ -74,8 +73,8 @@ pub fn upgrade(text: &str, scopes: &BTreeMap<String, Scope>) -> Result<Upgraded,
     Ok(upgraded)
 }
 
-/// Writes a scope behind the name of an anchor: on lines of its own or, in an
-/// inline table, on the same.
+/// Inserts a scope after the name of an anchor: on new lines or, in an inline
+/// table, on the same line.
 fn insert(text: &str, place: usize, end: usize, scope: &Scope) -> Option<String> {
     let lines = scope.to_toml();
     let added: toml::Table = toml::from_str(&lines.join("\n")).ok()?;

@@ -1,5 +1,4 @@
-//! What a statement's Capsule shows, once it is known who signed it and
-//! whether it was logged.
+//! The Capsule of a statement, evaluated after its signature and receipts.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +10,31 @@ use crate::profile::capsule::{
 };
 use crate::profile::{Finding, Record, Severity, read_payload};
 
-/// A Capsule, judged with the statement around it.
+/// A Capsule, evaluated together with its statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapsuleReport {
-    /// The Capsule as it was read.
+    /// The parsed Capsule.
     pub record: Box<CapsuleRecord>,
-    /// Class 1 with what was verified: attestation is `anchored` only after
-    /// the receipt was, ledger only after those of the whole chain were.
+    /// Class 1 with what was verified here: attestation is `anchored` only if
+    /// the receipt verified, ledger only if those of the whole chain did.
     pub class1: Class1,
-    /// How the header claims and the payload disagree, and whatever else we
-    /// noticed. Not part of `ok`.
+    /// Disagreements of header claims and payload, and other findings that do
+    /// not affect `ok`.
     pub noticed: Vec<Finding>,
     /// Class 2, if a manifest was given.
     pub class2: Option<Class2>,
 }
 
-/// Adds what the payload says to the report about its statement. `chain` are
-/// the statements beside it that were verified to be in a log before it.
+/// Adds a Capsule to the report about its statement. `chain` are the
+/// statements that were verified to be in the log before it.
 pub(super) fn add(
     report: &mut Report,
-    statement: &SignedStatement,
-    detached: Option<&[u8]>,
+    record: Box<CapsuleRecord>,
+    findings: Vec<Finding>,
     chain: &[&SignedStatement],
 ) {
-    let Some(payload) = statement.payload().or(detached) else { return };
-    let read = read_payload(statement.header(), payload);
-    let Some((record, findings)) = read.into_record::<CapsuleRecord>() else { return };
     let attestation = attestation(report);
-    let chain_is_logged = attestation == AttestationMode::Anchored && leads_back(&record, chain);
+    let chain_is_logged = attestation == AttestationMode::Anchored && is_complete(&record, chain);
     let known = Known { parents: None, attestation, chain_is_logged };
     let class1 = record.class1_knowing(&known);
     let alone = &record.class1().findings;
@@ -54,8 +50,8 @@ pub(super) fn add(
     report.capsule = Some(CapsuleReport { record, class1, noticed, class2: None });
 }
 
-/// Anchored is what was shown, never what was claimed: a receipt verified
-/// under a trusted key, over a statement whose signature is not wrong.
+/// Anchored means that a receipt verified under a trusted key and the signature
+/// is not wrong, whatever the payload claims.
 fn attestation(report: &Report) -> AttestationMode {
     if report.has("logged", Outcome::Yes) && !report.has("signed", Outcome::No) {
         AttestationMode::Anchored
@@ -64,9 +60,9 @@ fn attestation(report: &Report) -> AttestationMode {
     }
 }
 
-/// Whether the chain leads from a Capsule, parent by parent, to one that has
-/// none. Each id is recomputed, so a link holds or is not there.
-fn leads_back(record: &CapsuleRecord, chain: &[&SignedStatement]) -> bool {
+/// Whether the chain leads from a Capsule, parent by parent, to one without a
+/// parent. Ids are recomputed from the payloads, not taken from them.
+fn is_complete(record: &CapsuleRecord, chain: &[&SignedStatement]) -> bool {
     let of = |statement: &&SignedStatement| {
         let read = read_payload(statement.header(), statement.payload()?);
         let is_sound = read.get::<CapsuleRecord>().is_some() && read.summary.ok == Some(true);
@@ -80,7 +76,7 @@ fn leads_back(record: &CapsuleRecord, chain: &[&SignedStatement]) -> bool {
         return false;
     }
     while let Some(id) = next {
-        // Taken out, so that a cycle ends.
+        // Removed, so that a cycle ends.
         match parents.remove(&id) {
             None => return false,
             Some(parent) => next = parent,
@@ -134,24 +130,24 @@ fn describe(record: &CapsuleRecord, class1: &Class1) -> String {
     format!("{}{who}{modes}", verdict.unwrap_or("for information"))
 }
 
-/// Whether the header speaks of the action in the payload. It can be compared
-/// where the payload says who did what; a format nobody here reads, or one that
-/// conceals those members, says nothing.
+/// Whether header and payload describe the same action. They can be compared
+/// only if the payload shows developer, operator and action id, which an
+/// unsupported or concealing format does not.
 fn bound(record: &CapsuleRecord, noticed: &[Finding]) -> Check {
     if let Some(f) = noticed.iter().find(|f| BINDING.contains(&f.code)) {
         return Check::no("bound", f.code, format!("{}: {}", f.at, f.detail));
     }
-    let said = record.summary();
-    if said.developer.is_some() && said.operator.is_some() && said.action_id.is_some() {
-        return Check::yes("bound", "the header claims say what the payload says".to_owned());
+    let summary = record.summary();
+    if summary.developer.is_some() && summary.operator.is_some() && summary.action_id.is_some() {
+        return Check::yes("bound", "the header claims match the payload".to_owned());
     }
     let detail = "the payload does not show developer, operator and action id".to_owned();
     Check::cannot_tell("bound", "binding-not-shown", detail)
 }
 
 impl Report {
-    /// The same with Class 2: constraint records against a manifest and the
-    /// evidence they bind. Nothing else changes.
+    /// The same report with Class 2: constraint records checked against a
+    /// manifest and the evidence they bind.
     pub fn with_manifest(mut self, manifest: &Manifest, evidence: &[Evidence]) -> Self {
         let Some(capsule) = &mut self.capsule else { return self };
         let result = class2(&capsule.record, manifest, evidence);
@@ -166,7 +162,7 @@ impl Report {
             }
             None => {
                 let name = manifest.name();
-                let detail = format!("{} constraints as manifest {name:?} says", result.checked);
+                let detail = format!("{} constraints match manifest {name:?}", result.checked);
                 Check::yes("evidence", detail)
             }
         };

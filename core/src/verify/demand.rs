@@ -1,50 +1,50 @@
-//! What a yes requires.
+//! The requirements for a yes.
 //!
-//! A yes means: signed by somebody who is tied to the name by something other
-//! than the statement itself, in a form that is what it says, and logged in a
-//! log the verifier trusts. A `Demand` asks for more than that, or for less.
+//! By default a yes means: signed by a key that something other than the
+//! statement binds to the issuer name, conforming, and logged in a trusted log.
+//! A `Demand` requires more or less than that.
 
 use super::report::{Check, Outcome, Report};
 use crate::wire::text::Pattern;
 
-/// What the verifier asks for. The default is the rule above.
+/// The requirements of a verifier; the default is the rule above.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Demand {
-    /// Only who signed counts: neither a receipt nor the form is asked for.
+    /// Only the signature counts: neither receipt nor conformance is required.
     pub signed_only: bool,
-    /// A key that only the statement itself ties to the name is enough.
+    /// A key that only the statement binds to the name is accepted.
     pub allow_self_certified: bool,
-    /// The receipts of a development log are enough.
+    /// Receipts of development logs are accepted.
     pub allow_development: bool,
-    /// The issuer is one of these; with none, anybody.
+    /// The issuer is one of these; any if empty.
     pub issuers: Vec<Pattern>,
-    /// The subject is one of these; with none, anything.
+    /// The subject is one of these; any if empty.
     pub subjects: Vec<Pattern>,
-    /// The log has one of these names; with none, any that is trusted.
+    /// The log has one of these names; any trusted one if empty.
     pub logs: Vec<String>,
-    /// What must be shown besides, whatever the kind of file.
+    /// Further requirements, for every kind of file.
     pub required: Vec<Requirement>,
 }
 
-/// Something that must be shown.
+/// A further requirement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Requirement {
     /// A receipt of a trusted log.
     Receipt,
-    /// That the log's own policy admits it: only a bundle shows this.
+    /// Admission by the log's policy, which only a bundle shows.
     Admitted,
     /// The cosignature of a witness on a checkpoint.
     Witness,
 }
 
-/// The checks that say who signed.
+/// The checks about the signer.
 const OF_SIGNATURE: [&str; 4] = ["readable", "signed", "issuer", "subject"];
 
 impl Demand {
-    /// The rule, with nothing added and nothing left out.
+    /// The default rule.
     pub const DEFAULT: Self = Self::only(false);
 
-    /// Only who signed.
+    /// Only the signature.
     pub const SIGNED_ONLY: Self = Self::only(true);
 
     const fn only(signed_only: bool) -> Self {
@@ -59,24 +59,23 @@ impl Demand {
         }
     }
 
-    /// Whether this very name was asked for. A pattern asks for nobody in
-    /// particular.
+    /// Whether exactly this name is expected; patterns do not count.
     pub(super) fn names(&self, issuer: &str) -> bool {
         self.issuers.iter().any(|wanted| wanted.0 == issuer && !issuer.contains('*'))
     }
 
-    /// The claimed name is not one that was asked for.
+    /// A failed check if the issuer is not an expected one.
     pub(super) fn other_issuer(&self, claimed: &str) -> Option<Check> {
         other("issuer", "issuer-other", &self.issuers, claimed)
     }
 
-    /// The subject is not one that was asked for.
+    /// A failed check if the subject is not an expected one.
     pub(super) fn other_subject(&self, claimed: &str) -> Option<Check> {
         other("subject", "subject-other", &self.subjects, claimed)
     }
 
-    /// What is proven under a trusted key counts only if the log, known under
-    /// these names, is one that was asked for and not one for development.
+    /// A passed check counts only if the log, known under these names, is an
+    /// expected one and not a development log.
     pub(super) fn of_log(&self, proven: Check, names: &[&str]) -> Check {
         if !self.logs.is_empty() && !self.logs.iter().any(|log| names.contains(&log.as_str())) {
             let wanted = self.logs.join(" or ");
@@ -93,8 +92,8 @@ impl Demand {
         proven
     }
 
-    /// Says which checks count, and adds what is required and not there.
-    pub(super) fn weigh(&self, mut report: Report) -> Report {
+    /// Decides which checks count, and adds those that are required but missing.
+    pub(super) fn apply(&self, mut report: Report) -> Report {
         let is_of_statement = report.checks.iter().any(|check| check.name == "signed");
         if self.signed_only && is_of_statement {
             for check in &mut report.checks {
@@ -102,9 +101,9 @@ impl Demand {
             }
         }
         for requirement in &self.required {
-            requirement.ask(&mut report);
+            requirement.apply(&mut report);
         }
-        // A receipt of a log nobody knows takes nothing from one that holds.
+        // One verified receipt is enough, whatever unknown logs have issued.
         if report.has("logged", Outcome::Yes) {
             let unknown = |c: &&mut Check| c.name == "logged" && c.outcome == Outcome::CannotTell;
             report.checks.iter_mut().filter(unknown).for_each(|check| check.counts = false);
@@ -136,7 +135,7 @@ impl Requirement {
         }
     }
 
-    fn ask(self, report: &mut Report) {
+    fn apply(self, report: &mut Report) {
         let mut is_there = false;
         for check in report.checks.iter_mut().filter(|check| check.name == self.check()) {
             check.counts = true;
@@ -161,8 +160,8 @@ impl Requirement {
     }
 }
 
-/// Whether a log's name is under `.invalid`, which is reserved for ever (RFC
-/// 2606): such a log proves nothing to anybody but its developer.
+/// Whether a log's name is under `.invalid` (RFC 2606): a development log, whose
+/// receipts prove nothing.
 pub(super) fn is_development(name: &str) -> bool {
     let authority = name.split_once("://").map_or(name, |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#', '\\']).next().unwrap_or_default();

@@ -1,8 +1,8 @@
 //! The only verifier: command line, service self-check and tests call it.
 //!
 //! In: the bytes of a statement, receipt, Transparent Statement, checkpoint,
-//! consistency receipt or bundle, and whom to believe. Out: a `Report`. It never
-//! opens a socket or a file, and never asks what time it is.
+//! consistency receipt or bundle, and the trust. Out: a `Report`. It uses no
+//! network, no files and no clock.
 
 mod bundle;
 mod capsule;
@@ -31,32 +31,32 @@ pub use record::RecordReport;
 pub use report::{Check, Outcome, Report};
 pub use succession::successors;
 
-/// The name under which a key given by hand speaks for any log.
+/// The log name of a key given on the command line: it matches any log.
 pub const ANY_LOG: &str = "*";
 
-/// What a verifier has besides the artefact.
+/// The input of a verification besides the file.
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
-    /// Whom to believe.
+    /// The trust of the verifier.
     pub trust: &'a TrustAnchors,
-    /// The time to judge certificates at when no receipt tells a better one.
+    /// The time to check certificates at, if no receipt has an earlier one.
     pub now: UnixSeconds,
-    /// The statement a bare receipt is about.
+    /// The statement of a bare receipt.
     pub statement: Option<&'a [u8]>,
     /// The payload of a detached statement.
     pub payload: Option<&'a [u8]>,
     /// The root of the older tree, for consistency.
     pub older: Option<Digest>,
-    /// A key believed for whoever the statement names as its issuer.
+    /// A key trusted for any issuer that the statement names.
     pub issuer_key: Option<&'a PublicKey>,
-    /// What a yes must rest on.
+    /// The requirements for a yes.
     pub demand: &'a Demand,
 }
 
 impl<'a> Evidence<'a> {
-    /// Whom to believe and when, nothing else in hand, and the usual rule.
+    /// Only trust and time, with the default requirements.
     pub fn new(trust: &'a TrustAnchors, now: UnixSeconds) -> Self {
-        const USUAL: &Demand = &Demand::DEFAULT;
+        const DEFAULT: &Demand = &Demand::DEFAULT;
         Self {
             trust,
             now,
@@ -64,14 +64,14 @@ impl<'a> Evidence<'a> {
             payload: None,
             older: None,
             issuer_key: None,
-            demand: USUAL,
+            demand: DEFAULT,
         }
     }
 }
 
-/// Says what `bytes` prove, and whether that is what was asked for.
+/// Checks what `bytes` prove, and whether that meets the demand.
 pub fn verify(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
-    evidence.demand.weigh(report(bytes, evidence))
+    evidence.demand.apply(report(bytes, evidence))
 }
 
 fn report(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
@@ -82,7 +82,7 @@ fn report(bytes: &[u8], evidence: &Evidence<'_>) -> Report {
         };
     }
     if let Ok(value) = Value::read(bytes)
-        && Bundle::is_one(&value)
+        && Bundle::is_bundle(&value)
     {
         return bundle::report(&value, evidence);
     }
@@ -109,8 +109,8 @@ fn receipt_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
     }
 }
 
-/// A receipt alone proves nothing about a statement nobody has shown; with it,
-/// the two are judged like a Transparent Statement.
+/// A receipt without its statement proves nothing; with it, both are checked
+/// like a Transparent Statement.
 fn bare_receipt_report(receipt: &Receipt, evidence: &Evidence<'_>) -> Report {
     let Some(bytes) = evidence.statement else {
         let detail = "a receipt is checked against its statement; give it with --statement";
@@ -160,13 +160,13 @@ fn checkpoint_report(note: &SignedCheckpoint, evidence: &Evidence<'_>) -> Report
     Report { not_shown, ..Report::of("checkpoint", vec![published(note, evidence).0]) }
 }
 
-/// A checkpoint whose signature verified, and the name its key is trusted under.
+/// A verified checkpoint, and the name its key is trusted under.
 struct Published {
     log: String,
     checkpoint: Checkpoint,
 }
 
-/// The check, and what it shows if a trusted key verified the checkpoint.
+/// The check, and the checkpoint if a trusted key verified it.
 fn published(note: &SignedCheckpoint, evidence: &Evidence<'_>) -> (Check, Option<Published>) {
     let origin = note.origin();
     let keys: Vec<(&TrustedLog, VerifierKey)> = evidence
@@ -192,17 +192,17 @@ fn published(note: &SignedCheckpoint, evidence: &Evidence<'_>) -> (Check, Option
     (check, Some(Published { log: log.name.clone(), checkpoint }))
 }
 
-/// The log a receipt names, and the keys trusted for it.
+/// The log that a receipt names, and the keys trusted for it.
 fn log_keys(receipt: &Receipt, trust: &TrustAnchors) -> (String, Vec<PublicKey>) {
     let issuer = receipt.envelope().header().claims.issuer.as_deref();
-    let believed = |name: &str| name == ANY_LOG || issuer.is_none_or(|iss| iss == name);
-    let logs = trust.logs().iter().filter(|log| believed(&log.name));
+    let matches = |name: &str| name == ANY_LOG || issuer.is_none_or(|iss| iss == name);
+    let logs = trust.logs().iter().filter(|log| matches(&log.name));
     let keys = logs.flat_map(|log| log.keys.iter().cloned()).collect();
     (issuer.unwrap_or("a log that does not name itself").to_owned(), keys)
 }
 
-/// The name of the log whose key verified a receipt: its own word, or, where
-/// it does not name itself, the name the key is trusted under.
+/// The name of the log whose key verified a receipt: from the receipt, or else
+/// the name the key is trusted under.
 fn log_name(receipt: &Receipt, key: KeyId, trust: &TrustAnchors) -> String {
     let issuer = receipt.envelope().header().claims.issuer.clone();
     let holds = |log: &&TrustedLog| log.keys.iter().any(|k| k.id() == key);

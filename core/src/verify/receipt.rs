@@ -1,5 +1,5 @@
-//! Whether a receipt proves what it says. Decided only here: the service
-//! checks receipts it issues, the command line checks receipts it gets.
+//! Verification of receipts, used by the service for those it issues and by the
+//! command line for those it receives.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::log::{self, PathMemo, consistency_roots, leaf_hash, leaf_hash_of_byte
 use crate::receipt::{CcfConsistency, CcfInclusion, Inclusion, Proofs, Receipt};
 use crate::wire::digest::Digest;
 
-/// Which bytes are the log entry of a statement. RFC 9943 leaves it open.
+/// Which bytes are the log entry of a statement; RFC 9943 does not say.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
 pub enum EntryRule {
     /// The leaf holds SHA-256 of the statement, as ours do.
@@ -30,11 +30,11 @@ impl EntryRule {
     }
 }
 
-/// What a verified inclusion receipt shows.
+/// What a verified inclusion receipt proves.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Included {
-    /// Leaf index and tree size, where the tree has them. They are shown by
-    /// the proof but not signed.
+    /// Leaf index and tree size, where the tree has them. The proof contains
+    /// them, but the signature does not cover them.
     pub place: Option<(u64, u64)>,
     /// The root that was signed.
     pub root: Digest,
@@ -44,7 +44,7 @@ pub struct Included {
     pub key: KeyId,
 }
 
-/// What a verified consistency receipt shows.
+/// What a verified consistency receipt proves.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Extended {
     /// Sizes of the older and the newer tree, where the proof names them.
@@ -55,9 +55,8 @@ pub struct Extended {
     pub key: KeyId,
 }
 
-/// Remembers what receipts of one head share: the last signature that
-/// verified, and one Merkle path. It saves work and changes no result. Cheap to
-/// clone.
+/// Caches what receipts of one head share: the last verified signature and one
+/// Merkle path. It changes no result, and is cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Memo {
     head: Option<Arc<KnownHead>>,
@@ -73,7 +72,7 @@ struct KnownHead {
 }
 
 impl KnownHead {
-    /// Whether these are the very bytes whose signature verified.
+    /// Whether these are exactly the bytes that verified.
     fn is(&self, envelope: &SignedStatement, root: &Digest) -> bool {
         self.root == *root
             && self.protected == envelope.protected()
@@ -155,8 +154,8 @@ fn agree(roots: impl Iterator<Item = Result<Digest, Error>>) -> Result<Digest, E
     common.ok_or(Error::RootsDiffer)
 }
 
-/// CCF trees have no 0x00/0x01 prefixes; the leaf ties the ledger's own
-/// transaction to the statement's hash, which we compare ourselves.
+/// CCF trees have no 0x00/0x01 prefixes; the leaf contains the ledger's own
+/// transaction and the hash of the statement, which is compared here.
 fn ccf_root(proof: &CcfInclusion, id: &StatementId) -> Result<Digest, Error> {
     if proof.data != *id.entry() {
         return Err(Error::DataHash { found: proof.data });
@@ -172,8 +171,8 @@ fn ccf_root(proof: &CcfInclusion, id: &StatementId) -> Result<Digest, Error> {
     }))
 }
 
-/// Both roots grow from the anchor; a sibling on the right is new. The path
-/// starts on the right, or the anchor would not be the canonical one.
+/// Both roots are computed from the anchor; a sibling on the right is new. The
+/// path starts on the right, or the anchor would not be canonical.
 fn ccf_newer_root(proof: &CcfConsistency, older: &Digest) -> Result<Digest, Error> {
     if proof.path.first().is_none_or(|(left, _)| *left) {
         return Err(Error::CcfPathStart);
@@ -229,12 +228,12 @@ fn signed(
     Err(if keys.is_empty() { Error::LogUnknown } else { Error::HeadSignature })
 }
 
-/// Why a receipt does not prove what it says.
+/// Why a receipt proves nothing.
 #[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case")]
 pub enum Error {
-    /// The root inside the receipt is not the one its path gives.
+    /// The attached root differs from the computed one.
     #[error("the root attached to the receipt is not the one its path leads to")]
     AttachedRoot,
     /// A CCF consistency path that starts on the wrong side.
@@ -247,7 +246,7 @@ pub enum Error {
     #[error("{0}")]
     #[strum(transparent)]
     Envelope(#[source] envelope::Error),
-    /// The log's signature is not over the root that statement and path give.
+    /// The signature does not cover the computed root.
     #[error(
         "the log's signature does not verify over the root that the statement and the path give"
     )]
@@ -255,20 +254,20 @@ pub enum Error {
     /// No key of that log is trusted.
     #[error("no trusted key for the log that issued the receipt")]
     LogUnknown,
-    /// An inclusion receipt where growth was to be shown.
+    /// An inclusion receipt where consistency is needed.
     #[error("the receipt shows inclusion, not consistency")]
     NotConsistency,
-    /// A consistency receipt where inclusion was to be shown.
+    /// A consistency receipt where inclusion is needed.
     #[error("the receipt shows consistency, not inclusion")]
     NotInclusion,
-    /// The older tree is not the one we hold.
+    /// The proof starts from another tree.
     #[error("the proof starts from a tree with root {found}, not from the one given")]
     OlderRoot { found: Digest },
     /// The path does not fit index and size.
     #[error("{0}")]
     #[strum(transparent)]
     Path(#[source] log::Error),
-    /// Several proofs, several roots.
+    /// The proofs lead to different roots.
     #[error("the proofs of the receipt lead to different roots")]
     RootsDiffer,
 }

@@ -1,29 +1,39 @@
-//! What a statement's record shows, for every profile but Capsules, which
-//! have more to say for themselves.
+//! The record of a statement. Capsules have checks of their own.
 
+use super::capsule;
 use super::report::{Check, Outcome, Report};
 use crate::envelope::SignedStatement;
 use crate::profile::capsule::{BINDING, CapsuleRecord};
 use crate::profile::{Finding, Read, Role, Severity, Summary, read_payload};
 
-/// A record, judged with the statement around it.
+/// A record, evaluated together with its statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordReport {
     /// Its profile.
     pub profile: &'static str,
-    /// What it says of itself.
+    /// Its summary.
     pub summary: Summary,
-    /// What its profile says against it, and what else we noticed.
+    /// The findings of its profile.
     pub findings: Vec<Finding>,
-    /// Whether a receipt for the statement was verified here.
+    /// Whether a receipt of the statement verified.
     pub is_anchored: bool,
 }
 
-/// Adds what the payload says to the report about its statement.
-pub(super) fn add(report: &mut Report, statement: &SignedStatement, detached: Option<&[u8]>) {
+/// Adds the record in the payload to the report about its statement. `chain`
+/// are the statements that were verified to be in the log before it.
+pub(super) fn add(
+    report: &mut Report,
+    statement: &SignedStatement,
+    detached: Option<&[u8]>,
+    chain: &[&SignedStatement],
+) {
     let Some(payload) = statement.payload().or(detached) else { return };
     let read = read_payload(statement.header(), payload);
-    if read.kind.role != Role::Record || read.get::<CapsuleRecord>().is_some() {
+    if read.get::<CapsuleRecord>().is_some() {
+        let Some((record, findings)) = read.into_record() else { return };
+        return capsule::add(report, record, findings, chain);
+    }
+    if read.kind.role != Role::Record {
         return;
     }
     let Read { kind, findings, summary, .. } = read;
@@ -50,15 +60,17 @@ fn check(
             let at = if finding.at.is_empty() { "" } else { " at " };
             Check::no("record", finding.code, format!("{}{at}{}", finding.detail, finding.at))
         }
-        (Some(false), None) => Check::no("record", "record-unsound", "its own checks fail".into()),
+        (Some(false), None) => {
+            Check::no("record", "record-unsound", "the checks of its profile fail".into())
+        }
         _ => Check::yes("record", describe(profile, summary, is_anchored)),
     }
 }
 
-/// An outcome has nothing to tell its action by but the header.
+/// Only the header of an outcome names its action.
 fn bound(findings: &[Finding]) -> Check {
-    let is_loose = |f: &&Finding| BINDING.contains(&f.code) || f.code == "subject_not_action";
-    match findings.iter().find(is_loose) {
+    let is_unbound = |f: &&Finding| BINDING.contains(&f.code) || f.code == "subject_not_action";
+    match findings.iter().find(is_unbound) {
         None => Check::yes("bound", "the header claims are those of an outcome".to_owned()),
         Some(f) => Check::no("bound", f.code, format!("{}: {}", f.at, f.detail)),
     }

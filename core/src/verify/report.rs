@@ -1,51 +1,50 @@
-//! What was checked, what came out, and what it does not show.
+//! The result of a verification: checks, warnings, and what is not shown.
 
 use super::capsule::CapsuleReport;
 use super::record::RecordReport;
 
-/// The answer to one question.
+/// The result of one check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// It holds.
+    /// It passed.
     Yes,
-    /// It does not.
+    /// It failed.
     No,
-    /// Somebody would have to be trusted who is not.
+    /// It depends on something that is not trusted or not given.
     CannotTell,
     /// There was nothing to check.
     NotChecked,
 }
 
-/// One question asked of an artefact.
+/// One check of a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Check {
     /// `signed`, `issuer`, `subject`, `conformant`, `logged`, `extends`, `older`,
     /// `published`, `witnessed`; of a Capsule also `capsule`, `bound`,
     /// `evidence`, of another record `record`; of a bundle also its parts.
     pub name: &'static str,
-    /// The answer.
+    /// The result.
     pub outcome: Outcome,
-    /// A stable word: `ok`, or why not.
+    /// The stable code: `ok`, or why not.
     pub code: &'static str,
-    /// A sentence for people.
+    /// A sentence for display.
     pub detail: String,
-    /// Whether the verdict rests on it. What nobody asked for is shown and
-    /// does not count.
+    /// Whether the verdict depends on it; otherwise it is only shown.
     pub counts: bool,
 }
 
 impl Check {
-    /// It holds.
+    /// It passed.
     pub fn yes(name: &'static str, detail: String) -> Self {
         Self { name, outcome: Outcome::Yes, code: "ok", detail, counts: true }
     }
 
-    /// It does not hold.
+    /// It failed.
     pub fn no(name: &'static str, code: &'static str, detail: String) -> Self {
         Self { name, outcome: Outcome::No, code, detail, counts: true }
     }
 
-    /// We cannot tell.
+    /// It cannot be decided.
     pub fn cannot_tell(name: &'static str, code: &'static str, detail: String) -> Self {
         Self { name, outcome: Outcome::CannotTell, code, detail, counts: true }
     }
@@ -62,16 +61,16 @@ impl Check {
     }
 }
 
-/// Everything `verify` has to say about one artefact.
+/// The result of `verify` for one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// What kind of artefact it is.
+    /// The kind of file.
     pub artefact: &'static str,
-    /// The questions, in the order they were asked.
+    /// The checks, in order.
     pub checks: Vec<Check>,
-    /// Things a reader should know although nothing is wrong.
+    /// What the user should know although the checks passed.
     pub warnings: Vec<String>,
-    /// What a yes here does not mean.
+    /// What a yes does not prove.
     pub not_shown: Vec<&'static str>,
     /// The Capsule, if the payload is one.
     pub capsule: Option<CapsuleReport>,
@@ -80,7 +79,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report of these checks and nothing else.
+    /// A report with these checks.
     pub(super) fn of(artefact: &'static str, checks: Vec<Check>) -> Self {
         Self {
             artefact,
@@ -92,7 +91,7 @@ impl Report {
         }
     }
 
-    /// Yes when something was shown and nothing that counts stands against it.
+    /// Yes if a check that counts passed and none failed or is undecided.
     pub fn verdict(&self) -> Outcome {
         let any = |outcome| self.checks.iter().any(|c| c.counts && c.outcome == outcome);
         if any(Outcome::No) {
@@ -104,7 +103,7 @@ impl Report {
         }
     }
 
-    /// The code of the first check that stands in the way, or `ok`.
+    /// The code of the first check that prevents a yes, or `ok`.
     pub fn code(&self) -> &'static str {
         match self.verdict() {
             Outcome::Yes => "ok",
@@ -112,14 +111,14 @@ impl Report {
         }
     }
 
-    /// The first check that stands in the way of a yes.
+    /// The first check that prevents a yes.
     pub fn reason(&self) -> Option<&Check> {
         let verdict = self.verdict();
         let decides = |check: &&Check| check.counts && check.outcome == verdict;
         self.checks.iter().find(decides).filter(|_| verdict != Outcome::Yes)
     }
 
-    /// Whether a check of this name came out like this.
+    /// Whether a check of this name has this outcome.
     pub(super) fn has(&self, name: &str, outcome: Outcome) -> bool {
         self.checks.iter().any(|c| c.name == name && c.outcome == outcome)
     }

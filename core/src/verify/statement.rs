@@ -8,19 +8,18 @@ use crate::trust::{TrustAnchors, x509};
 use crate::wire::text;
 use crate::wire::time::UnixSeconds;
 
-/// The receipts to judge a statement by, or why there is no list of them.
+/// The receipts of a statement, or why they cannot be read.
 pub(super) type Receipts = Result<Vec<Vec<u8>>, receipt::Error>;
 
-/// Asks who signed, whether the form is right, where it was logged, and what
-/// the payload shows.
+/// Checks who signed, whether the statement conforms, where it was logged, and
+/// its payload.
 pub(super) fn report(
     statement: &SignedStatement,
     receipts: Receipts,
     evidence: &Evidence<'_>,
 ) -> Report {
     let mut report = envelope_report(statement, receipts, evidence);
-    super::capsule::add(&mut report, statement, evidence.payload, &[]);
-    super::record::add(&mut report, statement, evidence.payload);
+    super::record::add(&mut report, statement, evidence.payload, &[]);
     report
 }
 
@@ -59,7 +58,7 @@ pub(super) fn envelope_report(
     let issuer = signed.as_ref().ok().cloned();
     let mut checks = vec![match signed {
         Ok(issuer) => Check::yes("signed", describe(&issuer, evidence)),
-        // A receipt may be younger than the registration it proves.
+        // A receipt may have been issued after the registration it proves.
         Err(envelope::Error::Chain(e @ x509::Error::Expired { .. })) if registered_at.is_some() => {
             let detail = format!(
                 "{e}; the receipt was issued after that, and does not show whether the \
@@ -69,7 +68,7 @@ pub(super) fn envelope_report(
         }
         Err(e) => not_signed(e),
     }];
-    checks.extend(tied(statement, issuer.as_ref(), evidence, &mut warnings));
+    checks.extend(bound_issuer(statement, issuer.as_ref(), evidence, &mut warnings));
     let subject = statement.header().claims.subject.as_deref().unwrap_or_default();
     checks.extend(evidence.demand.other_subject(subject));
     checks.push(conformant(statement));
@@ -78,13 +77,13 @@ pub(super) fn envelope_report(
     not_shown.push(if is_logged {
         "that no other statement exists about the same subject"
     } else {
-        "that it was logged: whoever holds the key can still make another"
+        "that it was logged: the holder of the key can still sign another"
     });
     let artefact = if is_logged { "transparent statement" } else { "statement" };
     Report { warnings, not_shown, ..Report::of(artefact, checks) }
 }
 
-/// Who signed. A trusted log speaks for its own name, and so does nobody else.
+/// Who signed. Only the keys of a trusted log may sign under its name.
 fn signed(
     statement: &SignedStatement,
     log: Option<&str>,
@@ -114,21 +113,21 @@ fn signed(
 
 fn not_signed(error: envelope::Error) -> Check {
     match error {
-        // A log keeps unprotected certificates beside the statement, not in it.
+        // A log stores unprotected certificates apart from the statement.
         e @ (envelope::Error::ChainMissing
         | envelope::Error::IssuerUnknown { .. }
         | envelope::Error::NameNeedsProof { .. }
         | envelope::Error::PayloadMissing) => Check::cannot_tell("signed", e.code(), e.to_string()),
-        envelope::Error::Chain(e) if nobody_says(&e) => {
+        envelope::Error::Chain(e) if is_trust_missing(&e) => {
             Check::cannot_tell("signed", e.code(), e.to_string())
         }
         e => Check::no("signed", e.code(), e.to_string()),
     }
 }
 
-/// Whether something other than the statement ties the key to the name, and
-/// the name is one that was asked for.
-fn tied(
+/// Whether something other than the statement binds the key to the name, and
+/// the name is an expected one.
+fn bound_issuer(
     statement: &SignedStatement,
     issuer: Option<&Issuer>,
     evidence: &Evidence<'_>,
@@ -147,7 +146,7 @@ fn tied(
         Binding::DidKey if evidence.demand.names(name) => "the name you asked for".to_owned(),
         Binding::DidKey => {
             let detail = format!(
-                "the name {name:?} is its own key, and nobody has named it; \
+                "the name {name:?} contains its own key, and you have not named it; \
                  `capstan trust issuer` or --issuer with exactly this name does"
             );
             return Some(Check::cannot_tell("issuer", "issuer-not-named", detail));
@@ -166,16 +165,15 @@ fn tied(
     Some(Check::yes("issuer", format!("{name}, tied to the key by {by}")))
 }
 
-/// Whether a chain is refused for what the trust file does not say, and not
-/// for anything that is wrong with it. An anchor that speaks for a name the
-/// file does not give it is wrong.
-fn nobody_says(error: &x509::Error) -> bool {
+/// Whether a chain is refused only because the trust file has no anchor or no
+/// scope for it. A name outside the scope of an anchor is an error.
+fn is_trust_missing(error: &x509::Error) -> bool {
     matches!(error, x509::Error::Untrusted | x509::Error::Unscoped { .. })
 }
 
 fn describe(issuer: &Issuer, evidence: &Evidence<'_>) -> String {
     let how = match issuer.binding {
-        Binding::DidKey => "spelt out in its name",
+        Binding::DidKey => "contained in its name",
         Binding::DidWeb => "from its did:web document",
         Binding::Pinned if evidence.issuer_key == Some(&issuer.key) => "given by hand",
         Binding::Pinned => "pinned in the trust file",
@@ -194,11 +192,11 @@ fn conformant(statement: &SignedStatement) -> Check {
     }
 }
 
-/// What a receipt shows once it verified under a trusted key.
+/// What a receipt proves, after it verified under a trusted key.
 pub(super) struct Shown {
-    /// Where the statement is in it.
+    /// The place of the statement in the log.
     pub(super) included: Included,
-    /// The time the log put on it.
+    /// The time in the receipt.
     pub(super) time: Option<UnixSeconds>,
 }
 
@@ -231,7 +229,7 @@ pub(super) fn logged(
             let kid = receipt.envelope().header().kid.as_deref().unwrap_or_default();
             if keys.iter().all(|key| key.id().as_bytes() != kid) {
                 detail += &format!(
-                    "; it names another key than those you believe for {log}: if the log has \
+                    "; it names another key than those trusted for {log}: if the log has \
                      changed its key, `capstan trust add URL` or `capstan trust follow FILE` \
                      follows the succession"
                 );

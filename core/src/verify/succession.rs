@@ -1,9 +1,8 @@
-//! From the keys of a log that somebody trusts to those that took over.
+//! Follows key successions from the trusted keys of a log to its current one.
 //!
-//! In: trusted keys and succession statements of the log, from wherever they
-//! came. Out: the keys they lead to. Each key must have named the next by its
-//! own signature, the next must have agreed, and the statement must be logged
-//! under one of the keys that are reached.
+//! In: trusted keys, and succession statements from any source. Out: the new
+//! keys. Each succession must be signed by the old key, contain a signature of
+//! the new key, and be logged under one of the keys found.
 
 use super::receipt::{Memo, inclusion};
 use crate::envelope::{ContentType, SignedStatement, sig_structure};
@@ -11,33 +10,33 @@ use crate::key::PublicKey;
 use crate::profile::{Control, Succession};
 use crate::receipt::{Receipt, attached};
 
-/// Successions that are looked at: one a day for over a year.
+/// Successions examined: one a day for over a year.
 const SUCCESSIONS_MAX: usize = 400;
 
-/// The keys that follow from `trusted`, in the order in which they took over;
-/// none when the statements lead nowhere.
+/// The successors of the `trusted` keys, in order; empty if the statements prove
+/// none.
 pub fn successors(
     log: &str,
     trusted: &[PublicKey],
     statements: &[SignedStatement],
 ) -> Vec<PublicKey> {
-    let mut waiting: Vec<(&SignedStatement, Succession)> = statements
+    let mut unused: Vec<(&SignedStatement, Succession)> = statements
         .iter()
         .take(SUCCESSIONS_MAX)
         .filter_map(|statement| Some((statement, read(log, statement)?)))
         .collect();
     let mut keys = trusted.to_vec();
-    let mut led: Vec<&SignedStatement> = Vec::new();
-    while let Some(next) = waiting.iter().position(|(statement, succession)| {
+    let mut followed: Vec<&SignedStatement> = Vec::new();
+    while let Some(next) = unused.iter().position(|(statement, succession)| {
         keys.iter().any(|key| succession.follows(key) && has_signed(key, statement))
     }) {
-        let (statement, succession) = waiting.swap_remove(next);
+        let (statement, succession) = unused.swap_remove(next);
         if !keys.contains(&succession.new) {
             keys.push(succession.new);
-            led.push(statement);
+            followed.push(statement);
         }
     }
-    if !led.iter().all(|statement| is_logged(log, statement, &keys)) {
+    if !followed.iter().all(|statement| is_logged(log, statement, &keys)) {
         return Vec::new();
     }
     keys.split_off(trusted.len())
@@ -47,8 +46,8 @@ fn read(log: &str, statement: &SignedStatement) -> Option<Succession> {
     let header = statement.header();
     let kind = ContentType::Media(Control::Succession.content_type().to_owned());
     let is_own = header.claims.issuer.as_deref() == Some(log);
-    let is_one = is_own && header.content_type.as_ref() == Some(&kind);
-    Succession::read(statement.payload().filter(|_| is_one)?).ok()
+    let is_succession = is_own && header.content_type.as_ref() == Some(&kind);
+    Succession::read(statement.payload().filter(|_| is_succession)?).ok()
 }
 
 fn has_signed(key: &PublicKey, statement: &SignedStatement) -> bool {
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_followed_in_whatever_order_it_comes() {
+    fn chain_is_followed_in_any_order() {
         let [a, b, c] = [key(), key(), key()];
         let step = |old, new| Sample { old, new, signer: old, logged: Some(&c), issuer: LOG };
         let chain = [step(&b, &c).statement(), step(&a, &b).statement()];
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_be_put_in_the_place_of_a_key() {
+    fn forged_successions_are_refused() {
         let [a, b, thief] = [key(), key(), key()];
         let good = || Sample { old: &a, new: &b, signer: &a, logged: Some(&b), issuer: LOG };
         let rows = [

@@ -31,7 +31,7 @@ impl Scene {
         let issuer = ed25519();
         let statement = Sketch::new(&issuer).sign(&issuer);
         // Eight leaves: no single bit turns this size into another one with
-        // the same shape of path (see `the_size_is_shown_not_signed`).
+        // the same shape of path (see `tree_size_is_unsigned`).
         let log = SmallLog::around(es256(), &statement, 2, 8);
         Self { issuer, statement, log }
     }
@@ -118,7 +118,7 @@ fn a_statement() {
 /// Authentic and conformant are two questions; a yes needs both, unless only
 /// the signature was asked for.
 #[test]
-fn a_statement_that_does_not_conform_is_a_no() {
+fn nonconforming_statement_fails() {
     let key = es256();
     let trust = TrustAnchors::default().with_issuer(ISSUER, std::slice::from_ref(key.public()));
     for (sketch, code) in [
@@ -135,7 +135,7 @@ fn a_statement_that_does_not_conform_is_a_no() {
 }
 
 #[test]
-fn a_chain_to_an_anchor_nobody_has_named() {
+fn chain_to_unknown_anchor() {
     use crate::trust::x509::fixture::{Ca, uri};
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).unwrap();
     let key = SigningKey::from_pkcs8(pair.serialized_der()).unwrap();
@@ -288,7 +288,7 @@ fn a_checkpoint() {
 }
 
 #[test]
-fn rubbish_is_no() {
+fn garbage_fails() {
     let nobody = TrustAnchors::default();
     for bytes in [b"".as_slice(), b"hello", &[0xd2, 0x84], b"a\n\n\xe2\x80\x94 b"] {
         assert_eq!(answer(bytes, &nobody).0, Outcome::No);

@@ -1,24 +1,23 @@
 //! The cost limit of one read.
 //!
-//! Searches and walks through the log pay for every step before taking it. When
-//! the budget is spent the walk ends, and the response says so.
+//! A search or traversal charges its budget before every step. When the budget
+//! is exhausted it stops, and the response is marked as truncated.
 
-/// How much of everything.
+/// How much one read may cost.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Allowance {
-    /// Statements that are read.
+    /// Statements read.
     pub nodes: usize,
-    /// Links that are followed, and places of the index that are looked at.
+    /// Links followed and index entries examined.
     pub edges: usize,
-    /// Bytes of the statements that are read, and of answers much larger than
-    /// what they are made of.
+    /// Bytes of statements read, and of responses much larger than their input.
     pub bytes: usize,
 }
 
-/// What ran out.
+/// Which limit was reached.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case", prefix = "budget-")]
-pub enum Spent {
+pub enum BudgetExhausted {
     /// Too many statements.
     Nodes,
     /// Too many links.
@@ -27,8 +26,8 @@ pub enum Spent {
     Bytes,
 }
 
-impl Spent {
-    /// Its stable code.
+impl BudgetExhausted {
+    /// The stable code.
     pub fn code(self) -> &'static str {
         self.into()
     }
@@ -39,70 +38,70 @@ impl Spent {
 pub struct Budget {
     allowance: Allowance,
     left: Allowance,
-    spent: Option<Spent>,
+    exhausted: Option<BudgetExhausted>,
 }
 
 impl Budget {
-    /// A budget of so much.
+    /// A full budget.
     pub fn new(allowance: Allowance) -> Self {
-        Self { allowance, left: allowance, spent: None }
+        Self { allowance, left: allowance, exhausted: None }
     }
 
-    /// For facts that a decision needs complete. Never for requests of readers.
+    /// For facts that a decision needs complete; never for read requests.
     pub fn unlimited() -> Self {
         let (nodes, edges, bytes) = (usize::MAX, usize::MAX, usize::MAX);
         Self::new(Allowance { nodes, edges, bytes })
     }
 
-    /// The same allowance once more, for the second part of an answer.
+    /// A full budget of the same size, for the second part of a response.
     pub fn renewed(&self) -> Self {
         Self::new(self.allowance)
     }
 
-    /// Pays for reading one statement; what it holds is paid for when its
-    /// length is known, so the last one may exceed the bytes.
-    pub fn node(&mut self) -> Result<(), Spent> {
+    /// Charges one statement. Its bytes are charged by `read` once the length
+    /// is known, so the last statement may exceed the byte limit.
+    pub fn node(&mut self) -> Result<(), BudgetExhausted> {
         if self.left.bytes == 0 {
-            return Err(self.end(Spent::Bytes));
+            return Err(self.end(BudgetExhausted::Bytes));
         }
         match self.left.nodes.checked_sub(1) {
             Some(left) => self.left.nodes = left,
-            None => return Err(self.end(Spent::Nodes)),
+            None => return Err(self.end(BudgetExhausted::Nodes)),
         }
         Ok(())
     }
 
-    /// Pays for so many links, all or none.
-    pub fn edges(&mut self, count: usize) -> Result<(), Spent> {
+    /// Charges `count` links, all or none.
+    pub fn edges(&mut self, count: usize) -> Result<(), BudgetExhausted> {
         match self.left.edges.checked_sub(count) {
             Some(left) => self.left.edges = left,
-            None => return Err(self.end(Spent::Edges)),
+            None => return Err(self.end(BudgetExhausted::Edges)),
         }
         Ok(())
     }
 
-    /// Pays for so many bytes that are there already.
+    /// Charges bytes that were already read.
     pub fn read(&mut self, bytes: usize) {
         self.left.bytes = self.left.bytes.saturating_sub(bytes);
     }
 
-    /// Pays for so many bytes of an answer, all or none.
-    pub fn write(&mut self, bytes: usize) -> Result<(), Spent> {
+    /// Charges bytes of a response, all or none.
+    pub fn write(&mut self, bytes: usize) -> Result<(), BudgetExhausted> {
         match self.left.bytes.checked_sub(bytes) {
             Some(left) => self.left.bytes = left,
-            None => return Err(self.end(Spent::Bytes)),
+            None => return Err(self.end(BudgetExhausted::Bytes)),
         }
         Ok(())
     }
 
-    /// What ran out first, when somebody asked for more of it.
-    pub fn spent(&self) -> Option<Spent> {
-        self.spent
+    /// The limit that was reached first.
+    pub fn exhausted(&self) -> Option<BudgetExhausted> {
+        self.exhausted
     }
 
-    fn end(&mut self, spent: Spent) -> Spent {
-        self.spent.get_or_insert(spent);
-        spent
+    fn end(&mut self, limit: BudgetExhausted) -> BudgetExhausted {
+        self.exhausted.get_or_insert(limit);
+        limit
     }
 }
 
@@ -111,26 +110,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_is_spent_and_remembers_on_what() {
+    fn budget_reports_what_ran_out() {
         let allowance = Allowance { nodes: 2, edges: 3, bytes: 100 };
         let mut budget = Budget::new(allowance);
         assert_eq!((budget.node(), budget.edges(3)), (Ok(()), Ok(())));
-        assert_eq!(budget.spent(), None, "nobody asked for more");
-        assert_eq!(budget.edges(1), Err(Spent::Edges));
-        assert_eq!((budget.node(), budget.write(1)), (Ok(()), Ok(())), "these are left");
-        assert_eq!((budget.node(), budget.spent()), (Err(Spent::Nodes), Some(Spent::Edges)));
+        assert_eq!(budget.exhausted(), None, "no charge failed");
+        assert_eq!(budget.edges(1), Err(BudgetExhausted::Edges));
+        assert_eq!(
+            (budget.node(), budget.write(1)),
+            (Ok(()), Ok(())),
+            "the other limits are not reached"
+        );
+        assert_eq!(
+            (budget.node(), budget.exhausted()),
+            (Err(BudgetExhausted::Nodes), Some(BudgetExhausted::Edges))
+        );
 
         let mut budget = budget.renewed();
         assert_eq!((budget.node(), budget.node()), (Ok(()), Ok(())));
-        assert_eq!(budget.node(), Err(Spent::Nodes));
+        assert_eq!(budget.node(), Err(BudgetExhausted::Nodes));
 
         let mut budget = Budget::new(allowance);
         assert_eq!(budget.node(), Ok(()));
         budget.read(1000);
-        assert_eq!(budget.node(), Err(Spent::Bytes), "the first may be larger, there is no second");
+        assert_eq!(
+            budget.node(),
+            Err(BudgetExhausted::Bytes),
+            "one statement may exceed the limit, the next is refused"
+        );
         let mut budget = Budget::new(allowance);
-        assert_eq!((budget.write(100), budget.write(1)), (Ok(()), Err(Spent::Bytes)));
-        let codes = [Spent::Nodes, Spent::Edges, Spent::Bytes].map(Spent::code);
+        assert_eq!((budget.write(100), budget.write(1)), (Ok(()), Err(BudgetExhausted::Bytes)));
+        let codes = [BudgetExhausted::Nodes, BudgetExhausted::Edges, BudgetExhausted::Bytes]
+            .map(BudgetExhausted::code);
         assert_eq!(codes, ["budget-nodes", "budget-edges", "budget-bytes"]);
     }
 }

@@ -1,8 +1,8 @@
-//! CBOR with one spelling per value: definite lengths, shortest heads, no
+//! CBOR with one encoding per value: definite lengths, shortest heads, no
 //! duplicate map keys, nothing after the end, bounded depth and item count.
 //!
-//! In: bytes from outside. Out: a `Value` that borrows from them. The same
-//! rules hold for what we write.
+//! In: untrusted bytes. Out: a `Value` that borrows from them. The encoder
+//! follows the same rules.
 
 mod error;
 
@@ -27,7 +27,7 @@ pub enum Value<'a> {
     Text(&'a str),
     /// Major type 4.
     Array(Vec<Self>),
-    /// Major type 5, in the order of the bytes, without duplicate keys.
+    /// Major type 5, in encoded order, without duplicate keys.
     Map(Vec<(Self, Self)>),
     /// Major type 6.
     Tag(u64, Box<Self>),
@@ -82,7 +82,7 @@ impl<'a> Value<'a> {
         if let Self::Array(items) = self { Some(items) } else { None }
     }
 
-    /// What kind of item this is, in the words of an error message.
+    /// The kind of item, for error messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Int(_) => "an integer",
@@ -108,7 +108,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Encodes by the rules `read` demands; map order is kept as it is.
+    /// Encodes by the rules of `read`; the map order is kept.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.encode_into(&mut out);
@@ -144,7 +144,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Diagnostic notation (RFC 8949, 8), with long byte strings cut for people.
+/// Diagnostic notation (RFC 8949, 8), with long byte strings truncated.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, items: &[Self]| {
@@ -221,9 +221,8 @@ mod major {
     pub(super) const TAG: u8 = 6;
 }
 
-/// Room made for the members of an array or map before they are read: what
-/// headers and proofs have. A head that announces more gets more only as they
-/// come.
+/// Capacity reserved for an array or map before its members are read: enough
+/// for headers and proofs. A larger announced length reserves no more.
 const ROOM: u64 = 32;
 
 impl<'a> Reader<'a> {
@@ -242,7 +241,7 @@ impl<'a> Reader<'a> {
         self.position >= self.input.len()
     }
 
-    /// Says no if bytes remain.
+    /// Fails if bytes remain.
     pub fn end(&self) -> Result<(), Error> {
         let count = self.input.len().saturating_sub(self.position);
         if count == 0 { Ok(()) } else { Err(Error::TrailingBytes { at: self.position, count }) }
@@ -259,7 +258,7 @@ impl<'a> Reader<'a> {
         self.head_of(major::TAG, "a tag")
     }
 
-    /// Reads the head of an array and gives its length.
+    /// Reads the head of an array; returns its length.
     pub fn array(&mut self) -> Result<u64, Error> {
         self.head_of(major::ARRAY, "an array")
     }
@@ -298,7 +297,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Floats and simple values: the only items whose argument is no number.
+    /// Floats and simple values, whose argument is not a number.
     fn scalar(&mut self, at: usize) -> Result<Value<'a>, Error> {
         let mut decoder = Decoder::new(self.input);
         decoder.set_position(at);
@@ -317,7 +316,7 @@ impl<'a> Reader<'a> {
             false => Error::NotWellFormed { at },
         })?;
         self.position = decoder.position();
-        // RFC 8949, 3.3: two bytes are for 32 and up, and only for them.
+        // RFC 8949, 3.3: two-byte simple values are 32 and above.
         let is_short = self.position - at == 1;
         match value {
             Value::Simple(n) if is_short != (n < 32) => Err(Error::NotWellFormed { at }),
@@ -339,24 +338,25 @@ impl<'a> Reader<'a> {
         for _ in 0..count {
             let at = self.position;
             let key = self.value_at(depth + 1)?;
-            keys.push((self.spelling(&key, at), at));
+            keys.push((self.encoding(&key, at), at));
             entries.push((key, self.value_at(depth + 1)?));
         }
-        // Equal keys have equal spellings; sorting brings them together.
+        // Equal keys have equal encodings; sorting makes them adjacent.
         keys.sort_unstable();
         let mut neighbours = keys.iter().zip(keys.iter().skip(1));
         match neighbours.find(|((a, _), (b, _))| a == b) {
-            Some((_, (spelt, at))) => {
-                let key = Value::read(spelt).map_or_else(|_| "?".to_owned(), |key| key.to_string());
+            Some((_, (encoded, at))) => {
+                let key =
+                    Value::read(encoded).map_or_else(|_| "?".to_owned(), |key| key.to_string());
                 Err(Error::DuplicateKey { at: *at, key })
             }
             None => Ok(Value::Map(entries)),
         }
     }
 
-    /// The one spelling of an item that was read from `at` on. Only floats
-    /// may come in several.
-    fn spelling(&self, item: &Value<'a>, at: usize) -> Cow<'a, [u8]> {
+    /// The unique encoding of an item that was read from `at` on. Only floats
+    /// may have several.
+    fn encoding(&self, item: &Value<'a>, at: usize) -> Cow<'a, [u8]> {
         if item.holds_float() {
             return Cow::Owned(item.encode());
         }
@@ -371,8 +371,8 @@ impl<'a> Reader<'a> {
         self.head().map(|(_, argument)| argument)
     }
 
-    /// Major type and argument, in their shortest spelling. Not for major
-    /// type 7, whose argument is no number.
+    /// Major type and argument, in shortest form. Not for major type 7, whose
+    /// argument is not a number.
     fn head(&mut self) -> Result<(u8, u64), Error> {
         let at = self.position;
         let first = self.first()?;
@@ -417,7 +417,7 @@ fn room(count: u64) -> usize {
 }
 
 /// Splits a CBOR sequence into its items, at most `limit`. The items need
-/// only be well-formed: each is judged by itself later.
+/// only be well-formed here.
 pub fn split_sequence(bytes: &[u8], limit: usize) -> Result<Vec<&[u8]>, Error> {
     let mut decoder = Decoder::new(bytes);
     let mut items = Vec::new();
@@ -426,7 +426,7 @@ pub fn split_sequence(bytes: &[u8], limit: usize) -> Result<Vec<&[u8]>, Error> {
         if items.len() == limit {
             return Err(Error::TooManyItems { at, limit });
         }
-        // A break on its own ends nothing.
+        // A break outside an indefinite-length item.
         if bytes.get(at) == Some(&0xff) {
             return Err(Error::NotWellFormed { at });
         }
@@ -483,9 +483,9 @@ fn head(out: &mut Vec<u8>, major: u8, argument: u64) {
     }
 }
 
-/// Writing to a vector cannot fail; the encoder's type says so.
+/// Writing to a vector cannot fail.
 fn infallible<T>(result: Result<T, minicbor::encode::Error<std::convert::Infallible>>) {
-    debug_assert!(result.is_ok(), "a vector takes every byte");
+    debug_assert!(result.is_ok(), "writing to a vector failed");
 }
 
 /// The argument of an integer's head: n, or -1 - n.

@@ -1,4 +1,4 @@
-//! SHA-256, whole. A digest is never truncated, compared in part or padded.
+//! SHA-256. A digest is never truncated, compared in part or padded.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of several pieces, one after the other.
+    /// The digest of the concatenated parts.
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {
@@ -26,15 +26,15 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
-    /// The digests of one beginning with either of two ends.
+    /// The digests of one prefix with each of two suffixes.
     pub fn of_ends(beginning: &[u8], ends: [&[u8]; 2]) -> [Self; 2] {
         let mut hasher = Sha256::new();
         hasher.update(beginning);
         ends.map(|end| Self(hasher.clone().chain_update(end).finalize().into()))
     }
 
-    /// The digest of one byte and two digests, as inner nodes have. Every proof
-    /// has many of them: two blocks whose padding is known need no buffer.
+    /// The digest of one byte and two digests, as for inner nodes. Proofs need
+    /// many of them: the padding of the two blocks is constant, so no buffer.
     pub fn of_node(prefix: u8, left: &Self, right: &Self) -> Self {
         let mut input = PADDED_NODE;
         let (first, rest) = input.split_at_mut(1);
@@ -84,7 +84,7 @@ const INITIAL: [u32; 8] = [
     0x5be0_cd19,
 ];
 
-/// 65 bytes to come, a one bit, zeros, and 520, the length in bits.
+/// The last of 65 bytes (set later), a one bit, zeros, and the length in bits: 520.
 const PADDED_NODE: [u8; 128] = {
     let mut input = [0; 128];
     input[65] = 0x80;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_is_hashed_as_its_bytes_are() {
+    fn node_hash_equals_plain_sha256() {
         let mut left = Digest::of(b"left");
         for prefix in 0..=255 {
             let right = Digest::of(&[prefix]);

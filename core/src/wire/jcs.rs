@@ -1,8 +1,8 @@
 //! Canonical JSON and the digests over it.
 //!
-//! In: `Json`. Out: the RFC 8785 text of values whose numbers are whole and
-//! safe, and digests under named suites. Digests of different suites are
-//! never equal, whatever their bytes.
+//! In: `Json`. Out: the RFC 8785 text of values whose numbers are safe
+//! integers, and digests under named suites. Digests of different suites are
+//! never equal.
 
 mod number;
 #[cfg(test)]
@@ -15,7 +15,7 @@ use crate::wire::json::{Json, pointer_token};
 
 pub use number::python;
 
-/// The largest integer every JSON reader holds exactly: 2^53 - 1.
+/// The largest integer every JSON reader represents exactly: 2^53 - 1.
 pub const SAFE_INTEGER_MAX: i64 = (1 << 53) - 1;
 
 /// How a digest over a JSON value was made.
@@ -23,11 +23,11 @@ pub const SAFE_INTEGER_MAX: i64 = (1 << 53) - 1;
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case")]
 pub enum Suite {
-    /// Members that are null, `[]` or `{}` are removed from the inside out,
-    /// then RFC 8785, then SHA-256.
+    /// Members that are null, `[]` or `{}` are removed bottom up, then
+    /// RFC 8785, then SHA-256.
     JcsN,
-    /// As Python's `json.dumps` with sorted names writes it: what producers of
-    /// PCA certificates have released. Only ever the second opinion.
+    /// As Python's `json.dumps` with sorted names writes it, which released
+    /// producers of PCA certificates use. Tried only second.
     PcaPython,
     /// RFC 8785 with fractions, `-0` as `0`, a label and `:` in front, then
     /// SHA-256.
@@ -52,7 +52,7 @@ impl Suite {
     }
 
     /// The digest of a label, a colon and an object without some of its own
-    /// members: what was hashed as one kind of thing is never another.
+    /// members. The label separates the domains.
     pub fn labelled(self, label: &str, value: &Json, names: &[&str]) -> Result<SuiteDigest, Error> {
         let text = self.text().of(value, names)?;
         let digest = Digest::of_parts(&[label.as_bytes(), b":", text.as_bytes()]);
@@ -104,7 +104,7 @@ impl fmt::Display for SuiteDigest {
     }
 }
 
-/// Whether a value is as good as absent to `jcs-n`.
+/// Whether `jcs-n` treats a value as absent.
 pub fn is_absent(value: &Json) -> bool {
     match value {
         Json::Null => true,
@@ -114,7 +114,7 @@ pub fn is_absent(value: &Json) -> bool {
     }
 }
 
-/// Whether nothing is left of a value once `jcs-n` has removed what is absent.
+/// Whether nothing is left of a value after `jcs-n` removed absent members.
 pub fn vanishes(value: &Json) -> bool {
     match value {
         Json::Object(members) => members.iter().all(|(_, value)| vanishes(value)),
@@ -122,8 +122,8 @@ pub fn vanishes(value: &Json) -> bool {
     }
 }
 
-/// Removes members that are null, `[]` or `{}`, from the inside out. Elements
-/// of arrays stay, whatever becomes of them.
+/// Removes members that are null, `[]` or `{}`, bottom up. Elements of arrays
+/// stay even if they become empty.
 pub fn normalise(value: Json) -> Json {
     match value {
         Json::Array(items) => Json::Array(items.into_iter().map(normalise).collect()),
@@ -135,15 +135,15 @@ pub fn normalise(value: Json) -> Json {
     }
 }
 
-/// The RFC 8785 text of a value whose numbers are whole and safe.
+/// The RFC 8785 text of a value whose numbers are safe integers.
 pub fn canonical(value: &Json) -> Result<String, Error> {
     Text { drops_absent: false, style: Style::Integers }.of(value, &[])
 }
 
-/// How numbers are written; the styles differ in names and texts, too.
+/// How numbers are written; strings and member order differ as well.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Style {
-    /// Whole and safe numbers alone, as they came.
+    /// Safe integers only, unchanged.
     Integers,
     /// RFC 8785.
     Ecma,
@@ -159,7 +159,7 @@ struct Text {
 }
 
 impl Text {
-    /// Nothing is copied on the way: identities are computed for every record.
+    /// Copies nothing, since identifiers are computed for every record.
     fn of(self, value: &Json, names: &[&str]) -> Result<String, Error> {
         let mut out = String::new();
         let Json::Object(members) = value else {
@@ -248,7 +248,7 @@ impl Text {
         self.within(value, || pointer_token(name))
     }
 
-    /// Pointers grow on the way out, so that a good value costs no allocation.
+    /// Pointers are built while returning, so that success allocates nothing.
     fn within(self, value: &Json, step: impl Fn() -> String) -> Vec<Error> {
         let mut found = self.refused(value);
         for error in &mut found {
@@ -297,8 +297,8 @@ pub fn write_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// A string as Python writes it: the short escapes are those of RFC 8785;
-/// what is beyond printable ASCII, DEL too, is UTF-16 in hex.
+/// A string as Python writes it: the short escapes of RFC 8785, and UTF-16 in
+/// hex for everything outside printable ASCII.
 pub fn write_ascii(out: &mut String, text: &str) {
     let mut escaped = String::new();
     write_text(&mut escaped, text);
@@ -324,13 +324,13 @@ pub fn unsafe_numbers(value: &Json) -> Vec<Error> {
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case", prefix = "jcs-")]
 pub enum Error {
-    /// No double is this number.
-    #[error("{token} at {pointer:?} is not held exactly by a double")]
+    /// The number is not exactly a double.
+    #[error("{token} at {pointer:?} is not exactly representable as a double")]
     #[strum(serialize = "inexact-number")]
     Inexact {
         /// The number as written.
         token: String,
-        /// Where it stands.
+        /// Its JSON pointer.
         pointer: String,
     },
     /// A fraction, an exponent or a negative zero.
@@ -338,15 +338,15 @@ pub enum Error {
     NotInteger {
         /// The number as written.
         token: String,
-        /// Where it stands.
+        /// Its JSON pointer.
         pointer: String,
     },
-    /// An integer that not every reader holds exactly.
+    /// An integer that not every reader represents exactly.
     #[error("{token} at {pointer:?} is beyond 2^53 - 1")]
     UnsafeInteger {
         /// The number as written.
         token: String,
-        /// Where it stands.
+        /// Its JSON pointer.
         pointer: String,
     },
 }
@@ -357,7 +357,7 @@ impl Error {
         self.into()
     }
 
-    /// Where the number stands.
+    /// The JSON pointer of the number.
     pub fn pointer(&self) -> &str {
         match self {
             Self::Inexact { pointer, .. }

@@ -93,6 +93,12 @@ pub mod ccf {
     pub const PATH: i64 = 2;
 }
 
+/// Concise problem details (RFC 9290).
+pub mod problem {
+    pub const TITLE: i64 = -1;
+    pub const DETAIL: i64 = -2;
+}
+
 /// What a log keeps beside a statement to authenticate it again.
 pub mod collateral {
     /// Certificates that stood in the unprotected header.

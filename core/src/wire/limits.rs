@@ -1,6 +1,6 @@
-//! Every limit of the wire, with the arithmetic that chose it.
+//! Size limits, with the reasoning for each.
 
-/// Largest Signed Statement taken by default: 60 KiB. A tlog-tiles entry has
+/// Largest Signed Statement accepted by default: 60 KiB. A tlog-tiles entry has
 /// a 16-bit length (65 535 bytes); 60 KiB leaves 4 KiB for a receipt beside
 /// the statement. Larger payloads travel as a hash envelope (RFC 9995).
 pub const STATEMENT_BYTES_MAX: usize = 60 * 1024;
@@ -14,11 +14,11 @@ pub const CBOR_DEPTH_MAX: usize = 16;
 pub const CBOR_ITEMS_MAX: usize = 4096;
 
 /// Bytes of one JSON text. A payload is bounded by its statement; evidence
-/// behind a digest is not. `[0,0,…` costs 17 bytes of memory for each of text,
-/// and up to 48 while the list is copied to grow: 4 MiB are 200 MiB at worst.
+/// behind a digest is not. `[0,0,…` takes 17 bytes of memory per byte of text,
+/// up to 48 while the list is reallocated: 4 MiB take at most 200 MiB.
 pub const JSON_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Nesting of JSON. The reader recurses, one short frame for each level.
+/// Nesting of JSON. The reader recurses, one small frame per level.
 pub const JSON_DEPTH_MAX: usize = 64;
 
 /// Characters of an issuer name next to X.509 headers (RFC 9943, 6).
@@ -34,19 +34,19 @@ pub const BATCH_STATEMENTS_MAX: usize = 1024;
 /// Bytes of one batch request.
 pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Statements a log has in work at once, by default. One that commits 500 each
-/// second answers the last of them after 4.1 s, within the default deadline of
+/// Statements a log processes concurrently, by default. At 500 commits per
+/// second the last one is answered after 4.1 s, within the default deadline of
 /// 5 s; eight clients with batches of 256 are 2048.
 pub const WORK_STATEMENTS: usize = 2048;
 
-/// Bytes of requests and answers that are held at once, by default: four of
-/// the largest batches. A body is held a few times over on its way (as it came,
-/// split, parsed, canonical): some 256 MiB.
+/// Bytes of requests and responses in memory, by default: four of the largest
+/// batches. A body is copied up to four times (raw, split, parsed, canonical):
+/// some 256 MiB.
 pub const WORK_BYTES: usize = 4 * BATCH_BYTES_MAX;
 
-/// The least it can be set to. A quarter is kept for requests of no more than
-/// one statement, three eighths are the most that large answers may fill, and
-/// the largest batch must fit into the three eighths that are left: 18 MiB.
+/// The minimum of that setting. A quarter is reserved for requests of at most
+/// one statement, large responses may fill three eighths, and the largest batch
+/// must fit into the remaining three eighths: 18 MiB.
 pub const WORK_BYTES_MIN: usize = 3 * BATCH_BYTES_MAX;
 
 /// Receipts read from one Transparent Statement.

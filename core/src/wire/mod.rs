@@ -1,4 +1,4 @@
-//! Bytes and text, read strictly.
+//! Strict readers and writers for bytes and text.
 
 pub mod budget;
 

@@ -1,9 +1,9 @@
 //! Text that is safe to show: on a terminal, in a log, in a page.
 //!
-//! Text from outside can hold newlines that forge lines, escape sequences
-//! that hide them, and characters that reorder, blank out or stack. Whoever
-//! prints takes a [`Printable`], and the only ways to make one escape what
-//! did not come from our own source:
+//! Untrusted text can hold newlines that forge lines, escape sequences that
+//! hide them, and characters that reorder, hide or overlap others. Output
+//! functions take a [`Printable`], and every way to make one escapes whatever
+//! is not a literal of this program:
 //!
 //! ```
 //! use capstan_core::wire::printable::printable;
@@ -12,8 +12,8 @@
 //! assert_eq!(line.as_str(), r"signed by https://bank.example\nyes\u{1b}[8m");
 //! ```
 //!
-//! A text that was put together elsewhere is no `Printable`, and an argument
-//! inside the braces would not be escaped, so neither compiles:
+//! A formatted `String` is not a `Printable`, and an inline argument would
+//! not be escaped, so neither compiles:
 //!
 //! ```compile_fail
 //! # use capstan_core::wire::printable::Printable;
@@ -27,39 +27,38 @@
 //! let line = printable!("signed by {issuer}");
 //! ```
 //!
-//! A backslash stands for itself, so a text that spells `\n` looks like one
-//! that has a newline. Neither ends the line, and escaping twice is the same
-//! as escaping once. Machines get the exact text, as JSON.
+//! A backslash is not escaped, so the two characters `\n` look like an escaped
+//! newline. Neither ends the line, and escaping is idempotent. Programs get the
+//! exact text, as JSON.
 
 use std::fmt::{self, Write as _};
 
-/// Characters of one text from outside that are shown.
+/// Characters shown of one untrusted text.
 const OUTSIDE_CHARS_MAX: usize = 512;
-/// The same for what explains an error: it may name many rules.
+/// The same for an explanation, which may list many rules.
 const LONG_CHARS_MAX: usize = 4096;
-/// Lines of a quoted document that are shown.
+/// Lines shown of a quoted document.
 const QUOTED_LINES_MAX: usize = 40;
-/// Spaces in a row that are shown as such: more could push text to the next
-/// row of a screen and make it look like a line of ours.
+/// Consecutive spaces shown unescaped: more could wrap text to the next row
+/// and make it look like a separate line.
 const SPACES_MAX: usize = 2;
-/// Combining marks on one character: more pile up over other lines.
+/// Combining marks on one character: more overlap other lines.
 const MARKS_MAX: usize = 2;
 
-/// Text without control, bidi or invisible characters; its line breaks are
-/// ours.
+/// Text without control, bidi or invisible characters; only this program adds
+/// its line breaks.
 ///
-/// It has no `Display`: text that was escaped does not mix again with text
-/// that was not.
+/// It has no `Display`, so that it cannot be mixed with unescaped text.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Printable(String);
 
-/// Escapes every argument that is not `Printable` already. The template is a
-/// literal, and its line breaks count.
+/// Escapes every argument that is not yet `Printable`. The template is a
+/// literal, whose line breaks are kept.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! __printable {
     ($template:literal $(, $argument:expr)* $(,)?) => {
-        // A template that comes out of another macro captures no variables.
+        // `concat!` makes inline arguments a compile error.
         $crate::wire::printable::Printable::from_template(::std::format_args!(
             ::std::concat!($template)
             $(, $crate::wire::printable::Shown(&$argument))*
@@ -70,13 +69,13 @@ macro_rules! __printable {
 pub use crate::__printable as printable;
 
 impl Printable {
-    /// For the macro alone, which wraps every argument.
+    /// For the macro only, which wraps every argument.
     #[doc(hidden)]
     pub fn from_template(arguments: fmt::Arguments<'_>) -> Self {
         Self(arguments.to_string())
     }
 
-    /// One text from outside.
+    /// One untrusted text.
     pub fn of(text: impl fmt::Display) -> Self {
         Self(shortened(&text.to_string(), OUTSIDE_CHARS_MAX))
     }
@@ -86,12 +85,12 @@ impl Printable {
         Self(shortened(&text.to_string(), LONG_CHARS_MAX))
     }
 
-    /// A text that somebody asked to see, however long it is.
+    /// A text of any length that the user asked to see.
     pub fn whole(text: impl fmt::Display) -> Self {
-        Self(escaped(&text.to_string(), Spelling::Braces))
+        Self(escaped(&text.to_string(), Escape::Braces))
     }
 
-    /// A document from outside line by line, each marked as not ours.
+    /// An untrusted document, each line marked with `|`.
     pub fn quoted(document: &str) -> Self {
         let mut lines = Self::default();
         for line in document.lines().take(QUOTED_LINES_MAX) {
@@ -104,32 +103,32 @@ impl Printable {
         lines
     }
 
-    /// Adds to the end.
+    /// Appends.
     pub fn push(&mut self, more: impl Into<Self>) {
         self.0.push_str(&more.into().0);
     }
 
-    /// Adds a line and its end.
+    /// Appends a line with its line break.
     pub fn line(&mut self, line: impl Into<Self>) {
         self.push(line);
         self.0.push('\n');
     }
 
-    /// Puts `between` between the parts.
-    pub fn join(parts: impl IntoIterator<Item = Self>, between: &'static str) -> Self {
+    /// Joins the parts with a separator.
+    pub fn join(parts: impl IntoIterator<Item = Self>, separator: &'static str) -> Self {
         let parts: Vec<String> = parts.into_iter().map(|part| part.0).collect();
-        Self(parts.join(between))
+        Self(parts.join(separator))
     }
 
-    /// Text from outside, with `between` between the parts.
+    /// Joins untrusted texts with a separator.
     pub fn list<T: fmt::Display>(
         parts: impl IntoIterator<Item = T>,
-        between: &'static str,
+        separator: &'static str,
     ) -> Self {
-        Self::join(parts.into_iter().map(Self::of), between)
+        Self::join(parts.into_iter().map(Self::of), separator)
     }
 
-    /// The same without line breaks at its end.
+    /// The text without trailing line breaks.
     pub fn without_end(&self) -> &str {
         self.0.trim_end_matches('\n')
     }
@@ -139,16 +138,16 @@ impl Printable {
         self.0.is_empty()
     }
 
-    /// What a terminal gets.
+    /// The escaped text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What stands in our source needs no escaping.
+/// Literals of this program need no escaping.
 impl From<&'static str> for Printable {
-    fn from(ours: &'static str) -> Self {
-        Self(ours.to_owned())
+    fn from(literal: &'static str) -> Self {
+        Self(literal.to_owned())
     }
 }
 
@@ -158,9 +157,9 @@ impl FromIterator<Self> for Printable {
     }
 }
 
-/// What can stand in a template: any text, escaped, or a `Printable` as it is.
+/// An argument of a template: any text, escaped, or a `Printable` unchanged.
 pub trait Show {
-    /// The text to show, with so many decimals.
+    /// The text to show, with `precision` decimals.
     fn show(&self, precision: Option<usize>) -> String;
 }
 
@@ -186,7 +185,7 @@ impl Show for &Printable {
     }
 }
 
-/// An argument of a template.
+/// Formats an argument of a template.
 #[doc(hidden)]
 pub struct Shown<'a, T: ?Sized>(pub &'a T);
 
@@ -202,7 +201,7 @@ impl<T: fmt::Debug + ?Sized> fmt::Debug for Shown<'_, T> {
     }
 }
 
-/// As `Formatter::pad`, which would take a precision for a length.
+/// Like `Formatter::pad`, which would truncate to the precision.
 fn pad(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let missing = f.width().unwrap_or(0).saturating_sub(text.chars().count());
     let before = match f.align() {
@@ -216,26 +215,26 @@ fn pad(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     (before..missing).try_for_each(|_| f.write_char(fill))
 }
 
-/// Escapes, and cuts what is too long, saying so.
+/// Escapes, and truncates with a note what is too long.
 fn shortened(text: &str, max: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(max) else {
-        return escaped(text, Spelling::Braces);
+        return escaped(text, Escape::Braces);
     };
     let length = text.chars().count();
-    let head = escaped(text.get(..end).unwrap_or_default(), Spelling::Braces);
+    let head = escaped(text.get(..end).unwrap_or_default(), Escape::Braces);
     format!("{head}… (cut: {length} characters)")
 }
 
-/// How a character that must not be shown is spelt.
+/// How an unsafe character is escaped.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Spelling {
-    /// `\u{1b}`, for people.
+enum Escape {
+    /// `\u{1b}`, for terminals.
     Braces,
     /// `\u001b`, inside a JSON string.
     Json,
 }
 
-impl Spelling {
+impl Escape {
     fn write(self, out: &mut String, c: char) {
         let _infallible = match (self, c) {
             (Self::Braces, '\n') => out.write_str("\\n"),
@@ -250,7 +249,7 @@ impl Spelling {
     }
 }
 
-fn escaped(text: &str, spelling: Spelling) -> String {
+fn escaped(text: &str, escape: Escape) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut spaces, mut marks) = (0, 0);
     for c in text.chars() {
@@ -258,27 +257,27 @@ fn escaped(text: &str, spelling: Spelling) -> String {
         let kind = Kind::of(c);
         marks = if kind == Kind::Mark { marks + 1 } else { 0 };
         let is_shown = match kind {
-            Kind::Shown => spaces <= SPACES_MAX || spelling == Spelling::Json,
+            Kind::Shown => spaces <= SPACES_MAX || escape == Escape::Json,
             Kind::Mark => marks <= MARKS_MAX,
             Kind::Hidden => false,
         };
         if is_shown {
             out.push(c);
         } else {
-            spelling.write(&mut out, c);
+            escape.write(&mut out, c);
         }
     }
     out
 }
 
-/// What a character does to a screen.
+/// How a terminal displays a character.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Kind {
-    /// It takes its own place.
+    /// In a cell of its own.
     Shown,
-    /// It sits on the one before.
+    /// Combined with the previous character.
     Mark,
-    /// It steers, reorders, or is not seen at all.
+    /// As a control, a reordering, or not at all.
     Hidden,
 }
 
@@ -287,14 +286,14 @@ impl Kind {
         if c.is_ascii() {
             return if matches!(c, ' '..='~') { Self::Shown } else { Self::Hidden };
         }
-        if c.is_whitespace() || looks_like_nothing(c) {
+        if c.is_whitespace() || is_blank(c) {
             return Self::Hidden;
         }
         if c.escape_debug().next() == Some(c) {
             return Self::Shown;
         }
-        // After a letter only what is not printable is still escaped: this
-        // tells marks from control, format, private and unassigned ones.
+        // After a letter `escape_debug` keeps combining marks but still escapes
+        // control, format, private and unassigned characters.
         let after_a_letter: String = ['a', c].iter().collect();
         match after_a_letter.escape_debug().nth(1) {
             Some(shown) if shown == c => Self::Mark,
@@ -303,9 +302,9 @@ impl Kind {
     }
 }
 
-/// Letters, symbols and marks that draw nothing: fillers, blanks, joiners,
+/// Letters, symbols and marks without a glyph: fillers, blanks, joiners,
 /// variation selectors.
-fn looks_like_nothing(c: char) -> bool {
+fn is_blank(c: char) -> bool {
     matches!(
         u32::from(c),
         0x034f
@@ -323,30 +322,30 @@ fn looks_like_nothing(c: char) -> bool {
     )
 }
 
-/// A serialised JSON document in which no string can steer a screen: what
-/// must not be shown is spelt `\u…`, which is the same string to a machine.
+/// A serialised JSON document with unsafe characters escaped as `\u…`, which
+/// does not change the value.
 pub fn json(document: &str) -> String {
-    // Nearly every document is plain, and some are large.
+    // Most documents are ASCII, and some are large.
     if document.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
         return document.to_owned();
     }
-    // Outside of strings JSON has nothing but ASCII; line breaks between
-    // members are no part of a string, and those inside are spelt already.
+    // Outside of strings JSON is ASCII. A raw line break is always between
+    // members; the serialiser has escaped those inside strings.
     let pieces = document.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
-        Some(line) => escaped(line, Spelling::Json) + "\n",
-        None => escaped(line, Spelling::Json),
+        Some(line) => escaped(line, Escape::Json) + "\n",
+        None => escaped(line, Escape::Json),
     });
     pieces.collect()
 }
 
-/// One line of a log, whatever was written into it.
+/// One line of the program log, whatever its message contains.
 pub fn log_line(line: &str) -> String {
     shortened_line(line.strip_suffix('\n').unwrap_or(line)) + "\n"
 }
 
 fn shortened_line(line: &str) -> String {
-    // Columns are padded with spaces, and no row of a log looks like ours.
-    let words = line.split(' ').map(|word| escaped(word, Spelling::Braces));
+    // Log columns are padded with spaces, so long runs are allowed here.
+    let words = line.split(' ').map(|word| escaped(word, Escape::Braces));
     let line = words.collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONG_CHARS_MAX) {
         None => line,
@@ -363,7 +362,7 @@ mod tests {
 
     use super::*;
 
-    /// Text from outside, and what is shown of it.
+    /// Untrusted text, and how it is shown.
     const TABLE: &[(&str, &str)] = &[
         ("https://bank.example/a?b=c#d", "https://bank.example/a?b=c#d"),
         ("line\nline", r"line\nline"),
@@ -385,7 +384,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_steers_a_screen_is_spelt() {
+    fn control_characters_are_escaped() {
         for (text, shown) in TABLE {
             assert_eq!(printable!("{}", text).as_str(), *shown);
             assert_eq!(printable!("{}", shown).as_str(), *shown, "escaping twice changes nothing");
@@ -393,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_cut_and_says_so() {
+    fn long_text_is_truncated() {
         let text = "x".repeat(100_000);
         for (shown, max) in [
             (Printable::of(&text), OUTSIDE_CHARS_MAX),
@@ -409,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_pad_and_keep_their_lines() {
+    fn templates_pad_and_keep_newlines() {
         let mut text = printable!("{:<6}|{:>4}|{:.1}|{:?}\n", "a\n", 7, 1.25, "q\"\u{202e}");
         text.line("ours");
         text.push(Printable::join([Printable::of("a\n"), printable!("{}\n{}", 1, 2)], ", "));
@@ -421,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_the_same_value_and_cannot_steer() {
+    fn json_escapes_and_keeps_the_value() {
         for (text, _) in TABLE {
             let value = serde_json::json!({ "text": text, "list": [text, 1, null] });
             for document in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
@@ -434,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_line_is_one_line() {
+    fn log_record_is_one_line() {
         let forged = "  INFO reason=x\n2026-01-01 ERROR all is lost\u{1b}[8m\u{202e}\n";
         let shown = r"  INFO reason=x\n2026-01-01 ERROR all is lost\u{1b}[8m\u{202e}";
         assert_eq!(log_line(forged), format!("{shown}\n"));

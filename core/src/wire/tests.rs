@@ -13,7 +13,7 @@ fn code(bytes: &[u8]) -> &'static str {
 }
 
 #[test]
-fn every_refusal_by_its_code() {
+fn errors_by_code() {
     let cases = [
         ("a201010102", "cbor-duplicate-key"),
         ("a3006161616100616102", "cbor-duplicate-key"),
@@ -66,7 +66,7 @@ fn every_refusal_by_its_code() {
 }
 
 #[test]
-fn a_reader_that_wants_one_kind_refuses_another() {
+fn reader_checks_the_kind() {
     assert_eq!(Reader::new(&[0x00]).tag().unwrap_err().code(), "cbor-unexpected-type");
     assert_eq!(Reader::new(&[0x40]).array().unwrap_err().code(), "cbor-unexpected-type");
     assert_eq!(Reader::new(&[0x80]).bytes().unwrap_err().code(), "cbor-unexpected-type");
@@ -85,7 +85,7 @@ fn check_one_spelling(bytes: &[u8]) {
 }
 
 #[test]
-fn every_input_of_up_to_three_bytes_has_one_spelling_or_none() {
+fn three_byte_inputs_have_one_encoding() {
     for a in 0..=255 {
         check_one_spelling(&[a]);
         for b in 0..=255 {
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_never_panic_and_never_have_two_spellings(
+    fn random_bytes_have_one_encoding(
         bytes in prop::collection::vec(any::<u8>(), 0..64)
     ) {
         check_one_spelling(&bytes);
@@ -215,7 +215,7 @@ fn check_second_opinion(bytes: &[u8]) {
 }
 
 #[test]
-fn a_second_reader_agrees_on_every_input_of_up_to_two_bytes() {
+fn second_reader_agrees_on_two_byte_inputs() {
     check_second_opinion(&[]);
     for a in 0..=255 {
         check_second_opinion(&[a]);
@@ -227,7 +227,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn a_second_reader_agrees_on_damaged_bytes(
+    fn second_reader_agrees_on_damaged_bytes(
         value in any_value(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
         cut: prop::sample::Index,
@@ -242,7 +242,7 @@ proptest! {
     }
 
     #[test]
-    fn a_second_reader_agrees_on_random_bytes(
+    fn second_reader_agrees_on_random_bytes(
         bytes in prop::collection::vec(any::<u8>(), 0..12)
     ) {
         check_second_opinion(&bytes);
@@ -250,7 +250,7 @@ proptest! {
 }
 
 #[test]
-fn diagnostic_notation_cuts_only_long_strings() {
+fn diagnostic_notation_truncates_long_strings() {
     let long = [vec![0x58, 65], vec![7; 65]].concat();
     let cases: [(&[u8], &str); 4] = [
         (b"\xa2\x01\x61\x61\x20\x82\xf5\xf6", r#"{1: "a", -1: [true, null]}"#),

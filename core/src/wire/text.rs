@@ -1,4 +1,4 @@
-//! Bytes as text: hex, base64url, base64, and short forms for people.
+//! Bytes as text: hex, base64url, base64, and short forms for display.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -13,7 +13,7 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     base16ct::mixed::decode_vec(text).ok()
 }
 
-/// Unpadded base64url, as SCRAPI spells a kid in a path.
+/// Unpadded base64url, as SCRAPI writes a kid in a path.
 pub fn base64url(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
@@ -33,7 +33,7 @@ pub fn from_base64(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }
 
-/// `7f3c9d21…04a1`: enough to recognise, never enough to compare.
+/// `7f3c9d21…04a1`, for display only.
 pub fn short(hex: &str) -> String {
     match (hex.get(..8), hex.len().checked_sub(4).and_then(|at| hex.get(at..))) {
         (Some(head), Some(tail)) if hex.len() > 16 => format!("{head}…{tail}"),
@@ -41,7 +41,7 @@ pub fn short(hex: &str) -> String {
     }
 }
 
-/// A whole number with thin groups, `1 280`, for people.
+/// A number with digit groups, `1 280`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -54,7 +54,7 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// A pattern of policies and trust files: `*` stands for any run of characters.
+/// A pattern of policies and trust files: `*` matches any run of characters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pattern(pub String);
 
@@ -65,8 +65,8 @@ impl Pattern {
     }
 }
 
-/// Whether the whole of `text` matches a pattern. No backtracking: after a `*`
-/// the earliest match of the next piece is as good as any later one.
+/// Whether the whole of `text` matches a pattern. No backtracking is needed:
+/// after a `*` the earliest match of the next piece suffices.
 pub fn matches_pattern(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
@@ -83,14 +83,14 @@ pub fn matches_pattern(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// What is wrong with a TOML document, and where, on one line.
+/// A TOML error with its line number, on one line.
 pub fn toml_mistake(error: &toml::de::Error, document: &str) -> String {
     let before = error.span().and_then(|span| document.get(..span.start));
     let line = before.map(|before| format!("line {}: ", before.matches('\n').count() + 1));
     line.unwrap_or_default() + error.message()
 }
 
-/// What to suggest for a misspelt word: the nearest of `known`, if near.
+/// A suggestion for a misspelt word: the closest of `known`, if close enough.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

@@ -1,4 +1,4 @@
-//! Points in time as numbers. There is no way to ask what time it is.
+//! Points in time as numbers. Nothing here reads the clock.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ impl UnixSeconds {
         Self(seconds)
     }
 
-    /// Reads RFC 3339 text; a time before 1970 is none.
+    /// Reads RFC 3339 text; `None` before 1970.
     pub fn from_rfc3339(text: &str) -> Option<Self> {
         let time: jiff::Timestamp = text.parse().ok()?;
         u64::try_from(time.as_second()).ok().map(Self)
@@ -36,7 +36,7 @@ impl fmt::Display for UnixSeconds {
     }
 }
 
-/// How a time is written that RFC 3339 has no text for.
+/// The suffix of times outside the range of RFC 3339.
 const AFTER_1970: &str = " s after 1970";
 
 impl Serialize for UnixSeconds {

@@ -18,6 +18,7 @@ use super::output::chain;
 use super::{CliError, Exit, files};
 use crate::key::PublicKey;
 use crate::wire::cbor::Value;
+use crate::wire::label;
 
 /// Bytes of the largest answer we read: a batch of receipts is far smaller.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -206,9 +207,9 @@ impl Reply {
 
     fn problem_title(&self) -> Option<String> {
         if let Ok(problem) = Value::read(&self.body)
-            && let Some(title) = problem.get(-1).and_then(Value::text)
+            && let Some(title) = problem.get(label::problem::TITLE).and_then(Value::text)
         {
-            return Some(joined(title, problem.get(-2).and_then(Value::text)));
+            return Some(joined(title, problem.get(label::problem::DETAIL).and_then(Value::text)));
         }
         let json: Option<serde_json::Value> = serde_json::from_slice(&self.body).ok();
         let text = |name: &str| json.as_ref()?.get(name)?.as_str();

@@ -208,7 +208,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn every_mistake_says_where_and_what() {
+fn errors_name_source_and_problem() {
     for case in CASES {
         let Mistakes(found) = mistakes(case.file, case.env, case.flags);
         let [mistake] = &found[..] else { panic!("{}: {found:?}", case.says) };

@@ -14,6 +14,7 @@ use crate::envelope;
 use crate::policy::{ConditionTrace, Refusal, RuleTrace};
 use crate::service::{Fault, Rejected};
 use crate::wire::cbor;
+use crate::wire::label::problem;
 
 const CBOR: &str = "application/concise-problem-details+cbor";
 const JSON: &str = "application/problem+json";
@@ -103,9 +104,9 @@ impl Problem {
     pub(in crate::http) fn to_cbor(&self, request_id: &str) -> Vec<u8> {
         let mut out = Vec::new();
         cbor::map(&mut out, 3);
-        cbor::int(&mut out, -1);
+        cbor::int(&mut out, problem::TITLE);
         cbor::text(&mut out, self.title);
-        cbor::int(&mut out, -2);
+        cbor::int(&mut out, problem::DETAIL);
         cbor::text(&mut out, &self.detail);
         cbor::text(&mut out, "urn:capstan:problem");
         cbor::map(&mut out, 2);

@@ -14,7 +14,7 @@ use crate::http::response::json;
 use crate::http::response::problem::Problem;
 use crate::service::{Fault, Reader};
 use crate::store::{self, Field};
-use crate::wire::budget::Spent;
+use crate::wire::budget::BudgetExhausted;
 use crate::wire::text;
 use crate::wire::time::UnixSeconds;
 
@@ -276,7 +276,7 @@ async fn bundle(
     let entry = locate(&app, &name)?.ok_or_else(|| unknown(&name))?;
     let made = move |reader: &mut Reader<'_>| {
         let bytes = reader.bundle(&entry)?;
-        let limit = reader.spent().map_or("chain", Spent::code);
+        let limit = reader.exhausted().map_or("chain", BudgetExhausted::code);
         Ok((bytes, reader.is_cut().then_some(limit)))
     };
     let (bytes, cut) = read(app, client, made).await?;

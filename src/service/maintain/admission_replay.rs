@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::envelope::{
-    AuthContext, Authentic, Resolved, RulesVersion, SIGN1_TAG, SignedStatement, StatementId,
+    AuthContext, Authentic, Resolved, RulesVersion, SignedStatement, StatementId,
 };
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
@@ -15,6 +15,7 @@ use crate::store::Stored;
 use crate::trust::TrustAnchors;
 use crate::trust::x509::Scope;
 use crate::wire::cbor::{self, Value};
+use crate::wire::label;
 
 /// What is wrong with one statement: a stable word and a sentence.
 pub type Wrong = (&'static str, String);
@@ -266,10 +267,10 @@ pub(in crate::service) fn authenticate(
     context: &AuthContext<'_>,
 ) -> Result<Authentic, Wrong> {
     let collateral = Value::read(&stored.collateral).map_err(|e| (e.code(), e.to_string()))?;
-    let key = collateral.get(2).and_then(Value::bytes);
+    let key = collateral.get(label::collateral::KEY).and_then(Value::bytes);
     let key = key.map(PublicKey::from_cose_key).transpose();
     let keys = key.map_err(|e| (e.code(), e.to_string()))?.into_iter().collect();
-    let statement = match collateral.get(1) {
+    let statement = match collateral.get(label::collateral::CERTIFICATES) {
         None => statement.clone(),
         Some(certificates) => with_chain(statement, certificates)?,
     };
@@ -290,11 +291,11 @@ fn with_chain(
     certificates: &Value<'_>,
 ) -> Result<SignedStatement, Wrong> {
     let mut out = Vec::new();
-    cbor::tag(&mut out, SIGN1_TAG);
+    cbor::tag(&mut out, label::COSE_SIGN1_TAG);
     cbor::array(&mut out, 4);
     cbor::bytes(&mut out, statement.protected());
     cbor::map(&mut out, 1);
-    cbor::int(&mut out, 33);
+    cbor::int(&mut out, label::header::X5CHAIN);
     match certificates.array() {
         Some([one]) => out.extend(one.encode()),
         _ => out.extend(certificates.encode()),

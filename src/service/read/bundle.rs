@@ -74,7 +74,7 @@ impl Reader<'_> {
     fn chain_before(&mut self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
         let mut found = BTreeSet::new();
         match self.follow_chain(entry, &mut found) {
-            Ok(()) | Err(ReadError::BudgetSpent(_)) => {}
+            Ok(()) | Err(ReadError::BudgetExhausted(_)) => {}
             Err(ReadError::Fault(fault)) => return Err(fault),
         }
         // The nearest first, as far as the budget goes.
@@ -82,7 +82,7 @@ impl Reader<'_> {
         for index in found.into_iter().rev() {
             match self.transparent(index) {
                 Ok(bytes) => chain.push(bytes),
-                Err(ReadError::BudgetSpent(_)) => break,
+                Err(ReadError::BudgetExhausted(_)) => break,
                 Err(ReadError::Fault(fault)) => return Err(fault),
             }
         }

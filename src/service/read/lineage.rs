@@ -16,7 +16,7 @@ use crate::profile::pacr::{self, Estimates, PacrRecord, SixTuple};
 use crate::profile::{Record, read_payload};
 use crate::service::{Fault, Reader};
 use crate::store::Field;
-use crate::wire::budget::{Budget, Spent};
+use crate::wire::budget::{Budget, BudgetExhausted};
 
 impl Predecessors for Reader<'_> {
     type Error = Fault;
@@ -24,7 +24,7 @@ impl Predecessors for Reader<'_> {
     fn of(&mut self, id: &str) -> Result<Found, Fault> {
         match self.records(id) {
             Ok(records) => Ok(Ok((!records.is_empty()).then(|| causes(&records)))),
-            Err(ReadError::BudgetSpent(spent)) => Ok(Err(spent)),
+            Err(ReadError::BudgetExhausted(spent)) => Ok(Err(spent)),
             Err(ReadError::Fault(fault)) => Err(fault),
         }
     }
@@ -53,7 +53,7 @@ impl Predecessors for Keeping<'_, '_> {
     fn of(&mut self, id: &str) -> Result<Found, Fault> {
         let records = match self.reader.records(id) {
             Ok(records) => records,
-            Err(ReadError::BudgetSpent(spent)) => return Ok(Err(spent)),
+            Err(ReadError::BudgetExhausted(spent)) => return Ok(Err(spent)),
             Err(ReadError::Fault(fault)) => return Err(fault),
         };
         let kept = Kept { causes: causes(&records), estimates: estimates(&records) };
@@ -135,7 +135,7 @@ impl Reader<'_> {
         &mut self,
         names: impl Iterator<Item = &'n str>,
         kept: &HashMap<String, Kept>,
-    ) -> (Vec<CauseComparison>, Option<Spent>) {
+    ) -> (Vec<CauseComparison>, Option<BudgetExhausted>) {
         let mut room = self.with_full_budget();
         let mut pairs = Vec::new();
         for (name, effect) in names.filter_map(|name| Some((name, kept.get(name)?))) {
@@ -161,7 +161,7 @@ impl Reader<'_> {
     fn measured(&self, id: &str) -> Result<Option<Estimates>, Fault> {
         match self.with_full_budget().records(id) {
             Ok(records) => Ok(estimates(&records)),
-            Err(ReadError::BudgetSpent(_)) => Ok(None),
+            Err(ReadError::BudgetExhausted(_)) => Ok(None),
             Err(ReadError::Fault(fault)) => Err(fault),
         }
     }
@@ -209,7 +209,7 @@ impl Reader<'_> {
         for (number, name) in named.enumerate().skip(from) {
             match page.described(name) {
                 Ok(described) => records.extend(described),
-                Err(ReadError::BudgetSpent(spent)) => {
+                Err(ReadError::BudgetExhausted(spent)) => {
                     (next, limit) = (Some(number), Some(spent.into()));
                     break;
                 }

@@ -55,7 +55,7 @@ impl Reader<'_> {
     pub fn names(&mut self, name: &str) -> Result<NameMatches, Fault> {
         let mut statements = Vec::new();
         match self.candidates(name, &mut statements) {
-            Ok(()) | Err(ReadError::BudgetSpent(_)) => {}
+            Ok(()) | Err(ReadError::BudgetExhausted(_)) => {}
             Err(ReadError::Fault(fault)) => return Err(fault),
         }
         Ok(NameMatches {

@@ -45,7 +45,7 @@ impl Reader<'_> {
             for index in &page.found {
                 match self.open_item(*index) {
                     Ok(item) => items.extend(item),
-                    Err(ReadError::BudgetSpent(_)) => {
+                    Err(ReadError::BudgetExhausted(_)) => {
                         spent_at = Some(index.get() + 1);
                         break;
                     }
@@ -92,7 +92,7 @@ impl Reader<'_> {
                 .and_then(|entry| Ok(!entry.summary.is_concealed && !self.is_superseded(&entry)?));
             match counts {
                 Ok(counts) => count += usize::from(counts),
-                Err(ReadError::BudgetSpent(_)) => break,
+                Err(ReadError::BudgetExhausted(_)) => break,
                 Err(ReadError::Fault(fault)) => return Err(fault),
             }
         }

@@ -12,7 +12,7 @@ use crate::key::PublicKey;
 use crate::log::{LeafIndex, TreeSize};
 use crate::service::{EntryStatus, Fault, Service, Snapshot, history};
 use crate::store::{Error, Field, Page, Query, Stored, Term};
-use crate::wire::budget::{Budget, Spent};
+use crate::wire::budget::{Budget, BudgetExhausted};
 
 /// A reader of the log as its last signed head covers it.
 pub struct Reader<'a> {
@@ -27,14 +27,14 @@ pub struct Reader<'a> {
 #[derive(Debug)]
 pub(in crate::service) enum ReadError {
     /// The budget is spent. What was found so far is still an answer.
-    BudgetSpent(Spent),
+    BudgetExhausted(BudgetExhausted),
     /// There is no answer.
     Fault(Fault),
 }
 
-impl From<Spent> for ReadError {
-    fn from(spent: Spent) -> Self {
-        Self::BudgetSpent(spent)
+impl From<BudgetExhausted> for ReadError {
+    fn from(spent: BudgetExhausted) -> Self {
+        Self::BudgetExhausted(spent)
     }
 }
 
@@ -72,12 +72,12 @@ impl Reader<'_> {
 
     /// Whether the answer leaves something out because of its cost.
     pub fn is_cut(&self) -> bool {
-        self.is_cut || self.budget.spent().is_some()
+        self.is_cut || self.budget.exhausted().is_some()
     }
 
     /// What ran out, if anything did.
-    pub fn spent(&self) -> Option<Spent> {
-        self.budget.spent()
+    pub fn exhausted(&self) -> Option<BudgetExhausted> {
+        self.budget.exhausted()
     }
 
     /// Records that the answer leaves something out.
@@ -113,12 +113,12 @@ impl Reader<'_> {
     }
 
     /// Charges for links that are followed.
-    pub(in crate::service) fn charge_edges(&mut self, count: usize) -> Result<(), Spent> {
+    pub(in crate::service) fn charge_edges(&mut self, count: usize) -> Result<(), BudgetExhausted> {
         self.budget.edges(count)
     }
 
     /// Charges for bytes of an answer.
-    pub(in crate::service) fn charge_bytes(&mut self, bytes: usize) -> Result<(), Spent> {
+    pub(in crate::service) fn charge_bytes(&mut self, bytes: usize) -> Result<(), BudgetExhausted> {
         self.budget.write(bytes)
     }
 
@@ -240,7 +240,7 @@ impl Reader<'_> {
     ) -> Result<T, Fault> {
         read(self).map_err(|error| match error {
             ReadError::Fault(fault) => fault,
-            ReadError::BudgetSpent(_) => Error::StatementMissing { index }.into(),
+            ReadError::BudgetExhausted(_) => Error::StatementMissing { index }.into(),
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::service::{ControlError, Fault, Reader};
 use crate::store::{Backend, Page, Query, Store};
 use crate::story;
 use crate::trust::TrustAnchors;
-use crate::wire::budget::Spent;
+use crate::wire::budget::BudgetExhausted;
 use crate::wire::cbor;
 
 /// Rebuilds the index of a log that no other process has open. `progress` is
@@ -33,7 +33,7 @@ impl Reader<'_> {
         for index in &page.found {
             match self.logged(*index) {
                 Ok(logged) => statements.push(with_collateral(&logged)),
-                Err(ReadError::BudgetSpent(_)) => {
+                Err(ReadError::BudgetExhausted(_)) => {
                     // The next page begins with the statement that was too
                     // expensive for this one.
                     page.next = Some(index.get() + 1);
@@ -50,7 +50,7 @@ impl Reader<'_> {
             statements,
             cursor: page.next.map(|bound| bound.to_string()),
             is_cut: self.is_cut(),
-            limit: self.spent().map(|spent| Spent::code(spent).into()),
+            limit: self.exhausted().map(|spent| BudgetExhausted::code(spent).into()),
             tree_size: self.size(),
             note: NOT_PROOF.into(),
         }

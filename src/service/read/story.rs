@@ -10,7 +10,7 @@ use crate::profile;
 use crate::service::{Fault, Reader};
 use crate::store::{self, Field};
 use crate::story::{self, Story};
-use crate::wire::budget::Spent;
+use crate::wire::budget::BudgetExhausted;
 use crate::wire::digest::Digest;
 
 /// Statements of one story, at most: each is compared with each.
@@ -26,7 +26,7 @@ impl Reader<'_> {
     pub fn story(&mut self, name: &str) -> Result<Option<StoryView>, Fault> {
         let mut search = StorySearch::new(name);
         match search.run(self, name) {
-            Ok(()) | Err(ReadError::BudgetSpent(_)) => {}
+            Ok(()) | Err(ReadError::BudgetExhausted(_)) => {}
             Err(ReadError::Fault(fault)) => return Err(fault),
         }
         if search.found.is_empty() {
@@ -38,7 +38,7 @@ impl Reader<'_> {
         let extent = StoryExtent {
             id: name.to_owned(),
             is_cut: self.is_cut(),
-            limit: self.spent().map(Spent::code),
+            limit: self.exhausted().map(BudgetExhausted::code),
             unexplored: left.take(UNEXPLORED_MAX).collect(),
             tree_size: self.size(),
         };
@@ -110,7 +110,7 @@ impl StorySearch {
             }
             if self.found.len() >= STORY_MAX {
                 reader.mark_cut();
-                return Err(ReadError::BudgetSpent(Spent::Nodes));
+                return Err(ReadError::BudgetExhausted(BudgetExhausted::Nodes));
             }
             let entry = reader.entry(index)?;
             let stated = entry.summary.operator.as_ref();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use capstan::cli::client::Reply;
 use capstan::verify::Memo;
 use capstan::wire::cbor::{Value, split_sequence};
+use capstan::wire::label::problem;
 
 use super::broken::{Broken, Promise};
 use super::run::{Ask, Run};
@@ -73,8 +74,8 @@ fn answers(reply: &Reply, (wanted, took): (usize, Duration)) -> Result<Vec<Respo
     let one = |bytes: &&[u8]| {
         let value = Value::read(bytes).ok()?;
         let [status, content] = value.array()? else { return None };
-        let title = content.get(-1).and_then(Value::text).unwrap_or_default();
-        let detail = content.get(-2).and_then(Value::text).unwrap_or_default();
+        let title = content.get(problem::TITLE).and_then(Value::text).unwrap_or_default();
+        let detail = content.get(problem::DETAIL).and_then(Value::text).unwrap_or_default();
         let status = status.int()?;
         Some(Response {
             status,

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use capstan::cli::{CliError, files};
-use capstan::envelope::{Draft, SIGN1_TAG, SignedStatement, seal_certified, seal_with_claims};
+use capstan::envelope::{Draft, SignedStatement, seal_certified, seal_with_claims};
 use capstan::key::{Algorithm, SigningKey};
 use capstan::policy::certify;
 use capstan::store::write_private;
 use capstan::wire::cbor;
+use capstan::wire::label::COSE_SIGN1_TAG;
 
 /// How a key speaks for its issuer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, clap::ValueEnum)]
@@ -98,7 +99,7 @@ pub(super) fn assemble(
     signature: &[u8],
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(statement.bytes().len() + unprotected.len());
-    cbor::tag(&mut out, SIGN1_TAG);
+    cbor::tag(&mut out, COSE_SIGN1_TAG);
     cbor::array(&mut out, 4);
     cbor::bytes(&mut out, statement.protected());
     out.extend_from_slice(unprotected);

@@ -39,7 +39,7 @@ fn pinned_keys() {
 }
 
 #[test]
-fn a_pinned_name_is_never_self_certified() {
+fn pinned_name_is_never_self_certified() {
     let (pinned, intruder) = (es256(), es256());
     let own = Sketch::self_certified(&intruder).sign(&intruder);
     assert_eq!(binding(own.clone(), &TrustAnchors::default()), Ok(Binding::SelfCertified));
@@ -52,7 +52,7 @@ fn a_pinned_name_is_never_self_certified() {
 }
 
 #[test]
-fn a_key_pinned_for_a_while_speaks_for_that_while() {
+fn pinned_key_has_validity_period() {
     let key = es256();
     let pem = key.public().to_pem().unwrap();
     let file = |bound: &str| {
@@ -75,7 +75,7 @@ fn a_key_pinned_for_a_while_speaks_for_that_while() {
 }
 
 #[test]
-fn keys_that_statements_bring_along() {
+fn keys_in_statements() {
     let (key, other, raw) = (es256(), es256(), ed25519());
     let nobody = TrustAnchors::default();
     let raw_kid = raw.public().raw_ed25519().unwrap().to_vec();
@@ -112,7 +112,7 @@ fn keys_that_statements_bring_along() {
 }
 
 #[test]
-fn resolved_keys_are_a_binding_of_their_own() {
+fn resolved_keys() {
     let (key, other) = (es256(), es256());
     let resolved = Resolved { keys: vec![other.public().clone(), key.public().clone()] };
     const RESOLVED: &str = "did:web:agent.example";
@@ -206,7 +206,7 @@ fn certificates() {
 }
 
 #[test]
-fn a_certificate_against_a_pin() {
+fn certificate_must_agree_with_pin() {
     let (root, leaf, key) = certified();
     let signed = Sketch::new(&key).with(33, leaf).sign(&key);
     let pin =
@@ -216,7 +216,7 @@ fn a_certificate_against_a_pin() {
 }
 
 #[test]
-fn unprotected_certificates_are_kept_beside_the_statement() {
+fn unprotected_certificates_become_collateral() {
     let (root, leaf, key) = certified();
     let trust = anchored(&root);
     let inside = outcome(Sketch::new(&key).with(33, leaf.clone()).sign(&key), &trust).unwrap();
@@ -229,7 +229,7 @@ fn unprotected_certificates_are_kept_beside_the_statement() {
 
 /// The message names the label and says what to do.
 #[test]
-fn messages_help() {
+fn error_messages() {
     let key = es256();
     let nobody = TrustAnchors::default();
     let error = outcome(Sketch::new(&key).sign(&key), &nobody).unwrap_err();
@@ -244,10 +244,10 @@ fn messages_help() {
     assert!(message.contains(&text::hex(key.public().id().as_bytes())), "{message}");
 }
 
-/// The unprotected header is not signed: what stands there without a word
-/// about it in the signed part changes nothing.
+/// The unprotected header is not signed: an entry that the signed part does not
+/// name changes nothing.
 #[test]
-fn stripping_or_adding_an_unprotected_chain_changes_nothing() {
+fn unprotected_chain_does_not_change_identity() {
     let (root, leaf, key) = certified();
     let raw = ed25519();
     let raw_kid = raw.public().raw_ed25519().unwrap().to_vec();
@@ -278,7 +278,7 @@ fn stripping_or_adding_an_unprotected_chain_changes_nothing() {
 
 /// A name with a proof of its own is not had by saying it.
 #[test]
-fn names_that_need_proof_are_never_self_certified() {
+fn names_that_need_proof_are_not_self_certified() {
     const LOG: &str = "https://log.example";
     let key = es256();
     let nobody = TrustAnchors::default();
@@ -321,7 +321,7 @@ fn names_that_need_proof_are_never_self_certified() {
 }
 
 #[test]
-fn names_that_are_their_key() {
+fn names_that_contain_their_key() {
     let nobody = TrustAnchors::default();
     let es384 = SigningKey::generate(Algorithm::Es384).unwrap();
     for key in [es256(), ed25519(), es384] {
@@ -364,7 +364,7 @@ fn names_that_are_their_key() {
 
 /// Who reads claims by name must not meet two of one name.
 #[test]
-fn claims_that_look_like_registered_ones_are_refused() {
+fn lookalike_claims_are_refused() {
     let key = es256();
     let nobody = TrustAnchors::default();
     let reserved = [

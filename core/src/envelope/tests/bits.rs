@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// A single flipped bit is refused wherever it stands: in what is signed
-/// because the signature fails, elsewhere because S has one spelling.
+/// Every flipped bit is refused: in the signed part because the signature
+/// fails, elsewhere because S has one encoding.
 #[test]
-fn every_single_bit_flip_is_refused() {
+fn bit_flips_are_refused() {
     for key in [es256(), ed25519()] {
         let trust = trust(&key);
         let signed = Sketch::new(&key).sign(&key);
@@ -18,10 +18,10 @@ fn every_single_bit_flip_is_refused() {
     }
 }
 
-/// The same without a pin: a flip in the key that the statement brings must
-/// not make another statement authentic.
+/// The same without a pin: a flip in the key of the statement must not make
+/// another statement authentic.
 #[test]
-fn every_single_bit_flip_of_a_self_certified_statement_is_refused() {
+fn bit_flips_of_self_certified_are_refused() {
     let key = ed25519();
     let kid = key.public().raw_ed25519().unwrap().to_vec();
     let nobody = TrustAnchors::default();
@@ -39,7 +39,7 @@ fn every_single_bit_flip_of_a_self_certified_statement_is_refused() {
 /// Every prefix is refused, and so is every prefix with its length mended by
 /// zeros.
 #[test]
-fn every_truncation_is_refused() {
+fn truncations_are_refused() {
     let key = es256();
     let trust = trust(&key);
     let signed = Sketch::new(&key).sign(&key);

@@ -1,7 +1,7 @@
-//! Keys and signatures at the edge of what the standards allow, and what two
-//! libraries say of each. Made by affine arithmetic in the open, outside the
-//! libraries: some keys were chosen to fit their signature. All over the
-//! message `edge` and a number, where there is one.
+//! Edge cases of keys and signatures, and the results of two libraries. They
+//! were computed with plain affine arithmetic, independent of the libraries;
+//! some keys were chosen to fit their signature. The message is `edge` and a
+//! number, if there is one.
 
 use super::*;
 
@@ -128,7 +128,7 @@ fn es256_cases() -> Vec<(&'static str, String, String, &'static str)> {
 }
 
 #[test]
-fn es256_at_the_edge() {
+fn es256_edge_cases() {
     for (name, key, signature, verdict) in es256_cases() {
         let [key, signature] = [key, signature].map(|hex| text::from_hex(&hex).unwrap());
         assert_eq!(ours(&key, b"edge", &signature), verdict, "{name}");
@@ -146,8 +146,8 @@ const ONE: &str = "0100000000000000000000000000000000000000000000000000000000000
 /// Name, key, message, signature, our verdict, theirs.
 type Ed = (&'static str, &'static str, &'static str, [&'static str; 2], [&'static str; 2]);
 
-/// Where the two differ the reason stands above the row. The portable library
-/// is asked in its strict manner, which is the one that refuses more.
+/// Where the two differ, the reason is above the row. The portable library
+/// runs in strict mode.
 const ED25519_CASES: &[Ed] = &[
     ("as signed", ED, "edge", [ED_R, ED_S], ["yes", "yes"]),
     ("another message", ED, "edge 0", [ED_R, ED_S], ["no", "no"]),
@@ -337,7 +337,7 @@ const ED25519_CASES: &[Ed] = &[
 ];
 
 #[test]
-fn ed25519_at_the_edge() {
+fn ed25519_edge_cases() {
     for (name, key, message, signature, verdicts) in ED25519_CASES {
         let key = text::from_hex(key).unwrap();
         let signature = text::from_hex(&signature.concat()).unwrap();
@@ -348,7 +348,7 @@ fn ed25519_at_the_edge() {
 
 /// What a signer makes of no message at all; and one byte is not none.
 #[test]
-fn over_nothing() {
+fn empty_message() {
     for algorithm in [Algorithm::Es256, Algorithm::EdDsa] {
         let key = SigningKey::generate(algorithm).unwrap();
         let signature = key.sign(b"").unwrap();
@@ -377,7 +377,7 @@ fn spki(curve: &str, unused: u8, point: &str) -> Vec<u8> {
 
 /// What a key file can say besides a point.
 #[test]
-fn p256_in_a_file() {
+fn p256_encodings() {
     const P256: &str = "06082a8648ce3d030107";
     let [x, y] = [&KEY[..64], &KEY[64..]];
     let whole = format!("04{KEY}");
@@ -416,7 +416,7 @@ fn p256() -> Material {
 /// One key, one name: numbers have no zeros in front, and a kind of key has
 /// its own algorithms.
 #[test]
-fn other_kinds_have_one_spelling() {
+fn other_kinds_have_one_encoding() {
     let modulus = [&[0xc1], [0x5a; 254].as_slice(), &[1]].concat();
     let rsa = |n: &[u8], e: &[u8]| {
         PublicKey::new(Material::Rsa { n: n.to_vec(), e: e.to_vec() }).map_err(|e| e.code())

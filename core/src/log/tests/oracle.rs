@@ -81,8 +81,8 @@ impl<'a> Naive<'a> {
     }
 }
 
-/// On which side each node of PATH(m, D_n) stands: all that a verifier
-/// computes from the two numbers.
+/// The side of each node of PATH(m, D_n), which a verifier computes from the
+/// two numbers.
 pub(super) fn inclusion_sides(m: u64, n: u64) -> Vec<char> {
     if n == 1 {
         return Vec::new();
@@ -94,7 +94,7 @@ pub(super) fn inclusion_sides(m: u64, n: u64) -> Vec<char> {
     sides
 }
 
-/// The same for PROOF(m, D_n), starting with where its seed comes from.
+/// The same for PROOF(m, D_n), starting with the origin of its seed.
 pub(super) fn consistency_sides(m: u64, n: u64) -> Vec<char> {
     fn sides(m: u64, n: u64, whole: bool) -> Vec<char> {
         if m == n {
@@ -138,11 +138,12 @@ impl RsMerkle {
         proof.proof_hashes().iter().copied().map(Digest::from_bytes).collect()
     }
 
-    /// What its verifier says of a path; it knows the tree only by its root.
+    /// Whether its verifier accepts a path.
     pub(super) fn accepts(
         root: Digest,
         leaf: Digest,
-        (index, size): (u64, u64),
+        index: u64,
+        size: u64,
         path: &[Digest],
     ) -> bool {
         let path = path.iter().map(|node| *node.as_bytes()).collect();

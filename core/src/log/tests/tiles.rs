@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn paths_have_one_spelling() {
+fn tile_paths_have_one_spelling() {
     let hashes = |level, index, width| TilePath::Hashes(TileId { level, index, width });
     let good = [
         ("tile/0/000", hashes(0, 0, 256)),
@@ -50,7 +50,7 @@ fn tiles_of_a_tree() {
 }
 
 #[test]
-fn tiles_and_bundles_survive() {
+fn tiles_and_bundles_round_trip() {
     let all = leaves(256);
     for width in [1, 2, 255, 256] {
         let some = &all[..usize::from(width)];
@@ -71,7 +71,7 @@ fn tiles_and_bundles_survive() {
 }
 
 #[test]
-fn frontiers_survive() {
+fn frontiers_round_trip() {
     let mut frontier = Frontier::empty();
     for leaf in leaves(70) {
         let bytes = frontier.encode();

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{Sketch, certificate};
-use crate::envelope::{
-    AuthContext, Authentic, Binding, Resolved, SIGN1_TAG, SignedStatement, sig_structure,
-};
+use crate::envelope::{AuthContext, Authentic, Binding, Resolved, SignedStatement, sig_structure};
 use crate::key::{Algorithm, SigningKey};
 use crate::profile::capsule::{self, CapsuleRecord};
 use crate::trust::TrustAnchors;
 use crate::trust::did_key::did_key;
+use crate::wire::label::{COSE_SIGN1_TAG, claim, header};
 use crate::wire::time::UnixSeconds;
 use crate::wire::{cbor, text};
 
@@ -159,7 +158,7 @@ impl Told {
         let message = sig_structure(&protected, payload);
         let signature = key.sign(&message).map_err(|e| e.to_string())?;
         let mut out = Vec::new();
-        cbor::tag(&mut out, SIGN1_TAG);
+        cbor::tag(&mut out, COSE_SIGN1_TAG);
         cbor::array(&mut out, 4);
         cbor::bytes(&mut out, &protected);
         cbor::map(&mut out, 0);
@@ -171,21 +170,21 @@ impl Told {
     fn protected(&self, key: &SigningKey, leaf: Option<&[u8]>) -> Result<Vec<u8>, String> {
         let mut out = Vec::new();
         cbor::map(&mut out, 4 + usize::from(leaf.is_some()));
-        cbor::int(&mut out, 1);
+        cbor::int(&mut out, header::ALG);
         cbor::int(&mut out, key.algorithm().cose());
-        cbor::int(&mut out, 3);
+        cbor::int(&mut out, header::CONTENT_TYPE);
         cbor::text(&mut out, &self.content_type);
-        cbor::int(&mut out, 4);
+        cbor::int(&mut out, header::KID);
         cbor::bytes(&mut out, key.public().id().as_bytes());
-        cbor::int(&mut out, 15);
+        cbor::int(&mut out, header::CWT_CLAIMS);
         cbor::map(&mut out, 3 + self.claims.len());
-        cbor::int(&mut out, 1);
+        cbor::int(&mut out, claim::ISS);
         cbor::text(&mut out, &self.issuer);
-        cbor::int(&mut out, 2);
+        cbor::int(&mut out, claim::SUB);
         cbor::text(&mut out, &self.subject);
-        cbor::int(&mut out, 8);
+        cbor::int(&mut out, claim::CNF);
         cbor::map(&mut out, 1);
-        cbor::int(&mut out, 1);
+        cbor::int(&mut out, claim::CNF_COSE_KEY);
         out.extend(key.public().to_cose_key());
         for (name, value) in &self.claims {
             match name.parse::<i64>() {
@@ -199,7 +198,7 @@ impl Told {
             }
         }
         if let Some(leaf) = leaf {
-            cbor::int(&mut out, 33);
+            cbor::int(&mut out, header::X5CHAIN);
             cbor::bytes(&mut out, leaf);
         }
         Ok(out)

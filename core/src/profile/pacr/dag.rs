@@ -8,7 +8,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::wire::budget::{Budget, Spent};
+use crate::wire::budget::{Budget, BudgetExhausted};
 
 /// Where the predecessors of a record are looked up.
 pub trait Predecessors {
@@ -26,7 +26,7 @@ pub trait Predecessors {
 
 /// What a lookup finds: the predecessors of a record, that there is no such
 /// record, or that the budget does not reach for it.
-pub type Found = Result<Option<Vec<String>>, Spent>;
+pub type Found = Result<Option<Vec<String>>, BudgetExhausted>;
 
 /// Edges between the record asked about and the farthest one looked up.
 pub const DEPTH_MAX: usize = 10_000;
@@ -37,11 +37,11 @@ pub enum Limit {
     /// The lineage is longer than the walk.
     Depth,
     /// The lineage has more records, links or bytes than the walk may cost.
-    Budget(Spent),
+    Budget(BudgetExhausted),
 }
 
-impl From<Spent> for Limit {
-    fn from(spent: Spent) -> Self {
+impl From<BudgetExhausted> for Limit {
+    fn from(spent: BudgetExhausted) -> Self {
         Self::Budget(spent)
     }
 }
@@ -51,9 +51,9 @@ impl Limit {
     pub fn code(self) -> &'static str {
         match self {
             Self::Depth => "pacr-limit-depth",
-            Self::Budget(Spent::Nodes) => "pacr-limit-nodes",
-            Self::Budget(Spent::Edges) => "pacr-limit-edges",
-            Self::Budget(Spent::Bytes) => "pacr-limit-bytes",
+            Self::Budget(BudgetExhausted::Nodes) => "pacr-limit-nodes",
+            Self::Budget(BudgetExhausted::Edges) => "pacr-limit-edges",
+            Self::Budget(BudgetExhausted::Bytes) => "pacr-limit-bytes",
         }
     }
 }
@@ -230,7 +230,12 @@ fn walk<G: Predecessors>(
 
 impl Ancestors {
     /// Ends at `name`, of which not everything was followed.
-    fn cut(mut self, spent: Spent, name: String, queue: VecDeque<(String, usize)>) -> Self {
+    fn cut(
+        mut self,
+        spent: BudgetExhausted,
+        name: String,
+        queue: VecDeque<(String, usize)>,
+    ) -> Self {
         self.limit = Some(spent.into());
         self.unexplored.push(name);
         self.unexplored.extend(queue.into_iter().map(|(name, _)| name));

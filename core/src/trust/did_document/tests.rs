@@ -94,7 +94,7 @@ fn multibase_keys() {
 }
 
 #[test]
-fn p384_points_are_written_out_in_full() {
+fn p384_points_are_decompressed() {
     let key = public(Algorithm::Es384);
     let Material::Ec { x, y, .. } = key.material() else { panic!() };
     let point = [&[0x81, 0x24, 2 | (y[47] & 1)], x.as_slice()].concat();
@@ -118,7 +118,7 @@ fn to_base58(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn documents_that_give_no_key() {
+fn documents_without_usable_key() {
     let key = jwk(&public(Algorithm::Es256));
     let with = |name: &str, value: Value| {
         let mut changed = key.clone();

@@ -75,7 +75,7 @@ fn policies() {
 }
 
 #[test]
-fn any_ca_of_the_path_may_be_named_by_any_hash_but_never_the_leaf() {
+fn fingerprint_names_any_ca_but_not_the_leaf() {
     let root = Ca::root("root");
     let middle = root.issue_ca("middle", |_| ());
     let leaf = middle.issue(|_| ());
@@ -108,7 +108,7 @@ fn any_ca_of_the_path_may_be_named_by_any_hash_but_never_the_leaf() {
 }
 
 #[test]
-fn dids_that_are_none() {
+fn invalid_dids() {
     let hash = text::base64url(&[7; 32]);
     let good = format!("did:x509:0:sha256:{hash}::subject:CN:a");
     assert!(DidX509::parse(&good).is_ok());

@@ -1,7 +1,7 @@
-//! What one certificate says, read once: its window, its names, its uses.
+//! The content of one certificate: validity, names, usages.
 //!
-//! In: DER. Out: `Certificate`, owned, so that a verified chain can be kept
-//! after its bytes are gone. Nothing here is trusted yet.
+//! In: DER. Out: an owned `Certificate`, so that verified chains can be cached.
+//! Nothing here is trusted yet.
 
 use rustls_pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
@@ -11,13 +11,13 @@ use x509_parser::prelude::FromDer;
 
 use crate::wire::time::UnixSeconds;
 
-/// Matches every purpose (RFC 5280, 4.2.1.12).
+/// Allows every usage (RFC 5280, 4.2.1.12).
 pub(super) const ANY_EXTENDED_KEY_USAGE: &str = "2.5.29.37.0";
 
 /// Where Fulcio writes the OpenID issuer, as bare text.
 const FULCIO_ISSUER: &str = "1.3.6.1.4.1.57264.1.1";
 
-/// The facts of one certificate that path checks and identities need.
+/// The fields of a certificate that path and identity checks need.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Certificate {
     /// First second of validity.
@@ -74,8 +74,7 @@ impl Certificate {
         Self::from_parsed(&parse(der)?).ok_or(webpki::Error::MalformedExtensions)
     }
 
-    /// `None` when an extension we rely on is there but not readable: what
-    /// cannot be read must not pass for absent.
+    /// `None` when an extension cannot be read: it must not count as absent.
     fn from_parsed(certificate: &X509Certificate<'_>) -> Option<Self> {
         let seconds = |t: i64| UnixSeconds::new(u64::try_from(t).unwrap_or(0));
         let names = match certificate.subject_alternative_name().ok()? {
@@ -114,14 +113,14 @@ impl Certificate {
         })
     }
 
-    /// Whether the extension allows this purpose, if it is there at all.
+    /// Whether the usage is allowed: there is no extension, or it allows it.
     pub(super) fn allows_purpose(&self, purpose: &str) -> bool {
         self.extended_key_usages
             .as_ref()
             .is_none_or(|list| list.iter().any(|p| p == purpose || p == ANY_EXTENDED_KEY_USAGE))
     }
 
-    /// Whether the extension lists exactly this purpose.
+    /// Whether the extension lists exactly this usage.
     pub(super) fn names_purpose(&self, purpose: &str) -> bool {
         self.extended_key_usages.as_ref().is_some_and(|list| list.iter().any(|p| p == purpose))
     }
@@ -132,7 +131,7 @@ pub(super) fn public_key_info(der: &[u8]) -> Result<Vec<u8>, webpki::Error> {
     Ok(parse(der)?.public_key().raw.to_vec())
 }
 
-/// The library that builds paths must be able to read it, too.
+/// Whether webpki can read the certificate as well.
 pub(super) fn check_readable(der: &[u8]) -> Result<(), webpki::Error> {
     webpki::EndEntityCert::try_from(&CertificateDer::from(der)).map(|_| ())
 }
@@ -171,8 +170,8 @@ fn fulcio_issuer(certificate: &X509Certificate<'_>) -> Option<String> {
 }
 
 /// An object identifier in dotted form (X.690, 8.19). The parser's own
-/// spelling is wrong for first arcs above 2.47, which take two bytes. What is
-/// not an identifier comes out as text that equals none.
+/// formatting is wrong for first arcs above 2.47, which take two bytes. An
+/// invalid identifier gives text that equals none.
 pub(super) fn dotted(der: &[u8]) -> String {
     let mut arcs: Vec<u128> = Vec::new();
     let mut arc: u128 = 0;

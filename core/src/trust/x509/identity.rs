@@ -1,32 +1,30 @@
-//! Whether a verified chain speaks for the issuer a statement names.
+//! Whether a verified chain may speak for the issuer of a statement.
 //!
-//! In: `VerifiedChain`, `iss`. Out: which kind of name bound the two, or an
-//! error that lists the names the leaf does carry, or what its anchor may
-//! speak for.
+//! In: `VerifiedChain`, `iss`. Out: the kind of name that matched, or an error
+//! that lists the names of the leaf or the scope of its anchor.
 
 use super::{Error, Scope, Unscoped, VerifiedChain};
 use crate::trust::did_x509::DidX509;
 
-/// Names listed in a mismatch; the rest would not help anyone.
+/// Names listed in a mismatch.
 const NAMES_LISTED_MAX: usize = 8;
 
-/// What bound the leaf to the issuer.
+/// The name of the leaf that matches the issuer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Identity<'a> {
     /// Every policy of a did:x509.
     DidX509,
-    /// The host of an https URL, or a bare host, that is a DNS name of the
-    /// leaf.
+    /// A DNS name of the leaf: a bare host, or the host of an https URL.
     Dns(&'a str),
     /// The trust domain of the one URI of a SPIFFE document.
     Spiffe(&'a str),
-    /// A URI of the leaf, as it is.
+    /// A URI of the leaf.
     Uri(&'a str),
 }
 
 impl Identity<'_> {
-    /// The scope of an anchor that speaks for this name and no other; of a
-    /// SPIFFE id, for its trust domain.
+    /// The narrowest scope that allows this name; for a SPIFFE id, its trust
+    /// domain.
     pub fn scope(&self) -> Scope {
         let mut scope = Scope::default();
         match self {
@@ -40,8 +38,8 @@ impl Identity<'_> {
 }
 
 impl VerifiedChain {
-    /// Checks that the leaf carries the name `issuer` and that the anchor may
-    /// speak for it. Gives the kind of name that was allowed.
+    /// Checks that the leaf has the name `issuer` and that the anchor may
+    /// speak for it. Returns the name that was allowed.
     pub fn check_issuer<'a>(
         &self,
         issuer: &'a str,
@@ -65,8 +63,8 @@ impl VerifiedChain {
         })
     }
 
-    /// How the leaf carries the name `issuer`. An https URL can be there
-    /// twice, as it is and by its host; the narrower comes first.
+    /// The names of the leaf that match `issuer`. An https URL can match twice,
+    /// as a URI and by its host; the narrower comes first.
     fn identities<'a>(
         &self,
         issuer: &'a str,
@@ -76,7 +74,7 @@ impl VerifiedChain {
             return Ok((Identity::DidX509, None));
         }
         if let Some(domain) = trust_domain(issuer) {
-            // X.509-SVID, 2: exactly one URI, or it is no SPIFFE identity.
+            // X.509-SVID, 2: a SPIFFE leaf has exactly one URI.
             return match self.leaf.uris.as_slice() {
                 [only] if only == issuer => Ok((Identity::Spiffe(domain), None)),
                 _ => Err(self.mismatch(issuer)),
@@ -114,8 +112,8 @@ fn trust_domain(issuer: &str) -> Option<&str> {
     rest.split('/').next()
 }
 
-/// The host of an https URL, or a bare DNS name. Anything a URL parser might
-/// read differently (user info, backslashes, wildcards) has no host here.
+/// The host of an https URL, or a bare DNS name. `None` for anything that URL
+/// parsers may read differently: user info, backslashes, wildcards.
 fn host_of(issuer: &str) -> Option<&str> {
     let authority = match issuer.strip_prefix("https://") {
         Some(rest) => rest.split(['/', '?', '#']).next()?,

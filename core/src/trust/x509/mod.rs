@@ -1,13 +1,13 @@
-//! X.509 chains (RFC 9360 `x5chain`) validated to an anchor of ours.
+//! X.509 chains (RFC 9360 `x5chain`), validated to a trust anchor.
 //!
-//! In: trust anchors as PEM with what each may speak for, a leaf-first DER
-//! chain, the issuer, the time. Out: a `VerifiedChain` with the leaf's key and
-//! names, valid for a known window.
+//! In: trust anchors as PEM with their scopes, a leaf-first DER chain, the
+//! issuer, the time. Out: a `VerifiedChain` with the leaf's key and names and
+//! the validity period of the path.
 //!
-//! Paths are built by webpki, which takes v3 certificates only and refuses a
+//! Paths are built by webpki, which accepts only v3 certificates and refuses a
 //! CA as leaf, unique identifiers, unknown critical extensions, empty
 //! extended key usages and RSA below 2048 bits. It ignores key usage bits and
-//! everything about the anchor but its name and key, so those are checked here.
+//! everything of the anchor but its name and key, so those are checked here.
 
 mod certificate;
 #[cfg(test)]
@@ -37,15 +37,15 @@ pub use certificate::{Certificate, Fingerprints};
 pub use identity::Identity;
 pub use scope::{Scope, Unscoped};
 
-/// Chains remembered. One takes about 2 KiB, so the whole cache 2 MiB; an
-/// issuer rarely has more than one chain in use.
+/// Cached chains. One takes about 2 KiB, so the whole cache 2 MiB; an issuer
+/// rarely uses more than one chain.
 const CACHED_CHAINS: usize = 1024;
 
-/// The roots that issuers' chains may end in.
+/// The trust anchors for issuers' chains.
 #[derive(Clone)]
 pub struct ChainTrust {
     anchors: Vec<Anchor>,
-    /// The same anchors in webpki's form, at the same places.
+    /// The same anchors in webpki's form, in the same order.
     roots: Vec<TrustAnchor<'static>>,
     fingerprint: Digest,
     cache: Arc<Cache<Digest, VerifiedChain>>,
@@ -60,7 +60,7 @@ struct Anchor {
     certificate: Certificate,
 }
 
-/// A chain that led to an anchor; `ChainTrust::validate` alone makes one.
+/// A chain validated to an anchor; only `ChainTrust` makes one.
 #[derive(Clone, Debug)]
 pub struct VerifiedChain {
     /// The key of the leaf.
@@ -71,12 +71,12 @@ pub struct VerifiedChain {
     pub not_before: UnixSeconds,
     /// The last such second.
     pub not_after: UnixSeconds,
-    /// What the leaf says.
+    /// The content of the leaf.
     pub leaf: Arc<Certificate>,
-    /// Every other certificate of the path, the anchor last. Certificates
-    /// that came along in the x5chain but lie off the path are not here.
+    /// Every other certificate of the path, the anchor last. Certificates of
+    /// the x5chain outside the path are not included.
     pub authorities: Arc<[Fingerprints]>,
-    /// What the anchor may speak for; `None` where nobody has said.
+    /// The scope of the anchor, if it has one.
     scope: Option<Arc<Scope>>,
 }
 
@@ -92,8 +92,8 @@ impl ChainTrust {
     }
 
     /// Trusts the CA certificates of a PEM text, under one name. With
-    /// `required_eku`, leaves below them must name that purpose. Without a
-    /// `scope` they speak for whom the caller of `speaking_for` says.
+    /// `required_eku`, leaves must have that extended key usage. Without a
+    /// `scope`, the caller of `speaking_for` decides what they may speak for.
     pub fn add(
         &mut self,
         name: &str,
@@ -133,24 +133,23 @@ impl ChainTrust {
         Ok(())
     }
 
-    /// Whether nobody is trusted.
+    /// Whether there are no anchors.
     pub fn is_empty(&self) -> bool {
         self.anchors.is_empty()
     }
 
-    /// The anchors by name, with what each may speak for.
+    /// The names and scopes of the anchors.
     pub fn anchors(&self) -> impl Iterator<Item = (&str, Option<&Scope>)> {
         self.anchors.iter().map(|anchor| (anchor.name.as_str(), anchor.scope.as_deref()))
     }
 
-    /// Names the set of anchors and their options, in whatever order added.
+    /// A digest of the anchors and their options, independent of their order.
     pub fn fingerprint(&self) -> Digest {
         self.fingerprint
     }
 
-    /// Validates a leaf-first DER chain at `now`, for a leaf that carries the
-    /// name `issuer`, to an anchor that may speak for it. Of several paths one
-    /// is enough.
+    /// Validates a leaf-first DER chain at `now`: some path leads from a leaf
+    /// with the name `issuer` to an anchor that may speak for that name.
     pub fn speaking_for<'a>(
         &self,
         chain: &[Vec<u8>],
@@ -164,7 +163,7 @@ impl ChainTrust {
         Ok((verified, identity))
     }
 
-    /// Validates a leaf-first DER chain at `now`, whatever the leaf is named.
+    /// Validates a leaf-first DER chain at `now`, for any name of the leaf.
     pub fn validate(&self, chain: &[Vec<u8>], now: UnixSeconds) -> Result<VerifiedChain, Error> {
         self.validate_if(chain, now, &|_| Ok(()))
     }
@@ -181,10 +180,9 @@ impl ChainTrust {
             return Err(Error::TooManyCertificates { count, limit });
         }
         let name = self.cache_key(chain);
-        // Outside its window a remembered path says nothing, nor does one to
-        // an anchor that may not speak for this issuer: another path through
-        // the same certificates may still hold. Only paths are remembered;
-        // whom they speak for is asked every time.
+        // A cached path is used only within its validity and its anchor's
+        // scope; otherwise another path through the same certificates may
+        // exist. The scope is checked every time, not cached.
         if let Some(known) = self.cache.get(&name)
             && (known.not_before..=known.not_after).contains(&now)
             && accepts(&known).is_ok()
@@ -226,7 +224,7 @@ fn fingerprint(anchors: &[Anchor]) -> Digest {
     Digest::of_parts(&each.iter().map(|d| d.as_bytes().as_slice()).collect::<Vec<_>>())
 }
 
-/// The key of a certificate, which nobody has vouched for yet.
+/// The key of a certificate that has not been validated.
 pub fn leaf_key_of(der: &[u8]) -> Result<PublicKey, Error> {
     let info = certificate::public_key_info(der)
         .map_err(|because| Error::BadCertificate { index: 0, because })?;
@@ -234,7 +232,7 @@ pub fn leaf_key_of(der: &[u8]) -> Result<PublicKey, Error> {
 }
 
 /// Whether an `x5t` (RFC 9360) names this certificate. Truncated hashes are
-/// not taken.
+/// not accepted.
 pub fn x5t_matches(leaf_der: &[u8], alg: i64, hash: &[u8]) -> Result<bool, Error> {
     match alg {
         hash_alg::SHA_256 => Ok(Sha256::digest(leaf_der).as_slice() == hash),
@@ -249,13 +247,13 @@ pub fn x5t_matches(leaf_der: &[u8], alg: i64, hash: &[u8]) -> Result<bool, Error
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case", prefix = "x509-")]
 pub enum Error {
-    /// The purpose an anchor demands is not a dotted OID.
+    /// The required extended key usage of an anchor is not a dotted OID.
     #[error("anchor {anchor}: {oid:?} is not a dotted object identifier")]
     AnchorEku { anchor: String, oid: String },
-    /// An anchor that may not certify.
+    /// An anchor that is not a CA.
     #[error("anchor {anchor}: the certificate is not a CA")]
     AnchorNotCa { anchor: String },
-    /// What an anchor is to speak for is not written as it must be.
+    /// An invalid scope of an anchor.
     #[error("anchor {anchor}: {entry:?}: {problem}")]
     AnchorScope { anchor: String, entry: String, problem: &'static str },
     /// An anchor that cannot be read.
@@ -271,32 +269,32 @@ pub enum Error {
     /// The leaf is a CA.
     #[error("the first certificate of the chain is a CA, not a leaf")]
     CaAsLeaf,
-    /// The issuer is a did:x509 that the chain does not bear out.
+    /// The issuer is a did:x509 that the chain does not satisfy.
     #[error(transparent)]
     #[strum(transparent)]
     DidX509(#[from] did_x509::Error),
-    /// The path does not allow the purpose the anchor demands.
-    #[error("anchor {anchor} demands the extended key usage {required} on the leaf")]
+    /// The path lacks the extended key usage that the anchor requires.
+    #[error("anchor {anchor} requires the extended key usage {required} on the leaf")]
     EkuMissing { required: String, anchor: String },
     /// No certificates at all.
     #[error("the chain is empty")]
     EmptyChain,
-    /// A certificate of the path is past its time.
+    /// A certificate of the path has expired.
     #[error("a certificate of the chain expired at {not_after}, before {now}")]
     Expired { now: UnixSeconds, not_after: UnixSeconds },
     /// The leaf does not carry the issuer's name.
     #[error("the leaf does not name {issuer:?}; it names {}", listed(found))]
     IdentityMismatch { issuer: String, found: Vec<String> },
-    /// A certificate may not be used this way.
+    /// A certificate lacks a key usage.
     #[error("a certificate of the chain lacks the key usage {needed}")]
     KeyUsage { needed: &'static str },
-    /// The leaf's key is of a kind we do not verify with.
+    /// The leaf has a key of an unsupported kind.
     #[error("the leaf's key is not usable")]
     LeafKeyUnsupported(#[source] key::Error),
     /// A certificate of the path is not valid yet.
     #[error("a certificate of the chain is not valid before {not_before}; it is {now}")]
     NotYetValid { now: UnixSeconds, not_before: UnixSeconds },
-    /// The anchor may not speak for the issuer.
+    /// The issuer is outside the scope of the anchor.
     #[error("anchor {anchor} may not speak for {issuer:?}, only for {only}")]
     OutOfScope { anchor: String, issuer: String, only: String },
     /// The path breaks another rule of RFC 5280.
@@ -305,13 +303,13 @@ pub enum Error {
     /// More CAs below a CA than it allows.
     #[error("the chain is longer than one of its CAs allows")]
     PathLength,
-    /// More certificates than we look at.
-    #[error("{count} certificates in the chain, at most {limit} are taken")]
+    /// More certificates than are read.
+    #[error("{count} certificates in the chain, at most {limit} are accepted")]
     TooManyCertificates { count: usize, limit: usize },
-    /// An x5t with a hash we do not compute.
+    /// An x5t with an unsupported hash.
     #[error("hash algorithm {alg} is not supported")]
     UnknownHashAlgorithm { alg: i64 },
-    /// Nobody has said what the anchor may speak for.
+    /// The anchor has no scope.
     #[error(
         "the trust file does not say whom anchor {anchor} may speak for: \
          `capstan trust upgrade FILE` adds it"

@@ -1,5 +1,5 @@
-//! From leaf to anchor: webpki finds the path and checks its signatures,
-//! constraints and times; what it leaves out is checked on each candidate.
+//! Path building: webpki finds the path and checks its signatures, constraints
+//! and times; the remaining checks run on each candidate path.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl ChainTrust {
         let at = |index| move |because| Error::BadCertificate { index, because };
         let mut intermediates = Vec::new();
         for (index, der) in (1..).zip(others) {
-            // A root sent along is no intermediate: webpki would try it as one.
+            // webpki would try an included root as an intermediate.
             if !self.anchors.iter().any(|a| a.der == *der) {
                 certificate::check_readable(der).map_err(at(index))?;
                 intermediates.push(CertificateDer::from(der.as_slice()));
@@ -34,13 +34,13 @@ impl ChainTrust {
         let end_entity = EndEntityCert::try_from(&leaf).map_err(at(0))?;
         let facts = Arc::new(Certificate::read(&leaf).map_err(at(0))?);
         let key = leaf_key_of(&leaf)?;
-        let judged = RefCell::new(None);
-        let judge = |path: &VerifiedPath<'_>| {
-            let result = self.judge(path, &facts, &key, now);
+        let checked = RefCell::new(None);
+        let check = |path: &VerifiedPath<'_>| {
+            let result = self.check_path(path, &facts, &key, now);
             let result = result.and_then(|found| accepts(&found).map(|()| found));
-            // The error is only a sign to go on; the real one is in `judged`.
+            // Any error makes webpki try the next path; ours is in `checked`.
             let verdict = result.as_ref().map(|_| ()).map_err(|_| webpki::Error::UnknownIssuer);
-            judged.replace(Some(result));
+            checked.replace(Some(result));
             verdict
         };
         let built = end_entity.verify_for_usage(
@@ -50,17 +50,17 @@ impl ChainTrust {
             UnixTime::since_unix_epoch(Duration::from_secs(now.seconds())),
             AnyPurpose,
             None,
-            Some(&judge),
+            Some(&check),
         );
-        match (judged.take(), built) {
+        match (checked.take(), built) {
             (Some(result), _) => result,
             (None, Err(error)) => Err(Error::from_webpki(error, now)),
             (None, Ok(_)) => Err(Error::Untrusted),
         }
     }
 
-    /// What webpki leaves unchecked on a path whose signatures hold.
-    fn judge(
+    /// The checks that webpki does not make, on a path with valid signatures.
+    fn check_path(
         &self,
         path: &VerifiedPath<'_>,
         leaf: &Arc<Certificate>,
@@ -100,8 +100,8 @@ impl ChainTrust {
     }
 }
 
-/// The purpose is the leaf's to name and is checked there; asking it of every
-/// certificate would refuse intermediates that carry no such extension.
+/// Lets webpki accept every extended key usage: it would refuse intermediates
+/// without the extension. `check_usages` checks the leaf instead.
 struct AnyPurpose;
 
 impl ExtendedKeyUsageValidator for AnyPurpose {

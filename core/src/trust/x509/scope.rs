@@ -1,8 +1,8 @@
-//! What an anchor may speak for.
+//! The names that an anchor may speak for.
 //!
-//! A CA can put any name on a certificate. Which of them we believe it is
-//! written beside the anchor: SPIFFE trust domains, hosts, URIs, did:x509. A
-//! name that is none of these is refused, however good the path.
+//! A CA can put any name on a certificate. The trust file says for each anchor
+//! which names are accepted: SPIFFE trust domains, hosts, URIs, did:x509. Any
+//! other name is refused, even with a valid path.
 
 use std::fmt;
 
@@ -12,41 +12,40 @@ use crate::wire::text::matches_pattern;
 /// The names an anchor may speak for.
 #[derive(Clone, Debug, Default, Eq, PartialEq, serde::Serialize)]
 pub struct Scope {
-    /// SPIFFE trust domains, whole and in lower case.
+    /// SPIFFE trust domains, in full and in lower case.
     pub spiffe: Vec<String>,
-    /// Hosts: `agents.example`, `*.agents.example` for every name below it,
-    /// however deep, but not itself, or `*` for every host.
+    /// Hosts: `agents.example`, `*.agents.example` for every subdomain at any
+    /// depth, or `*` for every host.
     pub dns: Vec<String>,
-    /// Patterns for URIs. In the authority of a URI `*` ends with it.
+    /// Patterns for URIs. A `*` in the authority matches only within it.
     pub uri: Vec<String>,
-    /// Whether it may speak for a did:x509, which names a CA of the path by
-    /// fingerprint and so brings its own bounds.
+    /// Whether it may speak for a did:x509, which is limited by the CA
+    /// fingerprint it contains.
     pub did_x509: bool,
 }
 
-/// What an anchor speaks for whose trust file does not say.
+/// What an anchor without a scope may speak for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unscoped {
-    /// Every name, as it was before anchors had scopes. Only for entries of
-    /// logs that were written then.
+    /// Every name. Only for log entries from before anchors had scopes.
     Anything,
     /// No name.
     Nobody,
 }
 
 impl Scope {
-    /// Whether a name that the leaf carries is one of these.
+    /// Whether a name of the leaf is in scope.
     pub(super) fn allows(&self, identity: &Identity<'_>) -> bool {
         match identity {
             Identity::DidX509 => self.did_x509,
-            Identity::Dns(host) => self.dns.iter().any(|pattern| host_fits(pattern, host)),
+            Identity::Dns(host) => self.dns.iter().any(|pattern| host_matches(pattern, host)),
             Identity::Spiffe(domain) => self.spiffe.iter().any(|one| one == domain),
-            Identity::Uri(uri) => self.uri.iter().any(|pattern| uri_fits(pattern, uri)),
+            Identity::Uri(uri) => self.uri.iter().any(|pattern| uri_matches(pattern, uri)),
         }
     }
 
-    /// The first entry that could never match, or would match what nobody
-    /// meant; and why.
+    /// The first entry that could never match, or would match too much; and
+    /// why.
     pub fn mistake(&self) -> Option<(String, &'static str)> {
         let domains = self.spiffe.iter().map(|domain| (domain, domain_mistake(domain)));
         let hosts = self.dns.iter().map(|host| (host, host_mistake(host)));
@@ -55,12 +54,12 @@ impl Scope {
         all.find_map(|(text, problem)| Some((text.clone(), problem?)))
     }
 
-    /// Whether it names nobody at all.
+    /// Whether it allows no name.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Takes the names of another along, each once.
+    /// Adds the names of another scope, without duplicates.
     pub fn extend(&mut self, other: Self) {
         let Self { spiffe, dns, uri, did_x509 } = other;
         let lists = [(&mut self.spiffe, spiffe), (&mut self.dns, dns), (&mut self.uri, uri)];
@@ -77,7 +76,7 @@ impl Scope {
         self.dns.iter().chain(&self.uri).any(|entry| entry.contains('*'))
     }
 
-    /// The lines of a trust file that say it.
+    /// Its lines in a trust file.
     pub fn to_toml(&self) -> Vec<String> {
         let lists = [("spiffe", &self.spiffe), ("dns", &self.dns), ("uri", &self.uri)];
         let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
@@ -100,8 +99,8 @@ impl fmt::Display for Scope {
     }
 }
 
-/// `*` stands for one label or more, and only in front.
-fn host_fits(pattern: &str, host: &str) -> bool {
+/// A leading `*` matches one or more labels.
+fn host_matches(pattern: &str, host: &str) -> bool {
     match pattern.strip_prefix('*') {
         None => pattern.eq_ignore_ascii_case(host),
         Some(end) => {
@@ -112,9 +111,9 @@ fn host_fits(pattern: &str, host: &str) -> bool {
     }
 }
 
-/// Scheme, authority and the rest are compared one by one, so that `*` in an
-/// authority cannot run on into a path that only looks like one.
-fn uri_fits(pattern: &str, uri: &str) -> bool {
+/// Compares scheme, authority and the rest separately, so that a `*` in the
+/// authority cannot match into the path.
+fn uri_matches(pattern: &str, uri: &str) -> bool {
     match (authority_of(pattern), authority_of(uri)) {
         (None, None) => matches_pattern(pattern, uri),
         (Some(wanted), Some(found)) => {
@@ -139,7 +138,7 @@ fn domain_mistake(domain: &str) -> Option<&'static str> {
     if domain.contains("://") {
         Some("a trust domain is written without spiffe:// and without a path")
     } else if domain.is_empty() || !domain.bytes().all(plain) {
-        Some("a trust domain is lower-case letters, digits, dots, dashes and underscores; no *")
+        Some("a trust domain has lower-case letters, digits, dots, dashes and underscores; no *")
     } else {
         None
     }

@@ -36,7 +36,7 @@ fn custom_eku(params: &mut CertificateParams) {
 }
 
 #[test]
-fn a_good_chain_gives_the_key_and_the_window_of_the_whole_path() {
+fn valid_chain_yields_key_and_validity() {
     let root = Ca::root("root");
     let middle = root.issue_ca("middle", |p| p.not_after = date_time_ymd(2026, 12, 31));
     let leaf = middle.issue(|p| p.subject_alt_names = vec![dns("agent.example")]);
@@ -55,7 +55,7 @@ fn a_good_chain_gives_the_key_and_the_window_of_the_whole_path() {
 }
 
 #[test]
-fn every_kind_of_signature_is_taken() {
+fn accepts_every_signature_algorithm() {
     for algorithm in [
         &PKCS_RSA_SHA256,
         &PKCS_RSA_SHA512,
@@ -69,7 +69,7 @@ fn every_kind_of_signature_is_taken() {
 }
 
 #[test]
-fn chains_that_must_not_pass() {
+fn invalid_chains() {
     let root = Ca::root("root");
     let middle = root.issue_ca("middle", |_| ());
     let leaf = middle.issue(|_| ());
@@ -141,7 +141,7 @@ fn chains_that_must_not_pass() {
 }
 
 #[test]
-fn the_purpose_an_anchor_demands_is_the_leafs_to_name() {
+fn leaf_must_name_required_eku() {
     let root = Ca::root("root");
     let plain = root.issue_ca("plain", |_| ());
     let other = root.issue_ca("other", |p| {
@@ -202,7 +202,7 @@ fn anchors_are_checked_when_added() {
 }
 
 #[test]
-fn a_remembered_chain_still_expires_and_does_not_outlive_its_anchors() {
+fn cached_chain_expires_and_depends_on_anchors() {
     let root = Ca::root("root");
     let chain = [root.issue(|_| ())];
     let mut trust = trust(&root);
@@ -271,7 +271,7 @@ fn identities() {
 }
 
 #[test]
-fn x5t_names_the_leaf_by_a_whole_hash() {
+fn x5t_is_the_full_leaf_hash() {
     let leaf = Ca::root("root").issue(|_| ());
     let prints = Fingerprints::of(&leaf);
     assert_eq!(x5t_matches(&leaf, -16, &prints.sha256), Ok(true));
@@ -285,7 +285,7 @@ fn x5t_names_the_leaf_by_a_whole_hash() {
 }
 
 #[test]
-fn a_leaf_key_we_cannot_use_is_named() {
+fn unusable_leaf_key() {
     // An Ed448 certificate: the OID of Ed25519 with its last arc changed.
     let root = Ca::root_with("root", &PKCS_ED25519, |_| ());
     let ed25519 = [6, 3, 0x2b, 0x65, 0x70];
@@ -308,7 +308,7 @@ fn vectors() -> Option<PathBuf> {
 
 #[test]
 #[allow(clippy::disallowed_macros, reason = "the test runner keeps what a test prints")]
-fn chains_of_other_makers() {
+fn third_party_chains() {
     let Some(vectors) = vectors() else {
         println!("note: the SCITT vectors are not here; nothing was checked");
         return;

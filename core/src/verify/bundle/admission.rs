@@ -1,4 +1,4 @@
-//! The decision to admit, made again from what a bundle holds.
+//! The admission decision, repeated with the content of a bundle.
 
 use super::Bundle;
 use crate::envelope::{AuthContext, Authentic, Binding, Resolved, RulesVersion, SignedStatement};
@@ -11,29 +11,28 @@ use crate::wire::cbor::Value;
 use crate::wire::label;
 use crate::wire::time::UnixSeconds;
 
-/// What the decision was made from.
+/// The input of the decision.
 pub(super) struct Admission<'a> {
     pub(super) subject: &'a SignedStatement,
     pub(super) bundle: &'a Bundle,
     pub(super) policy: &'a SignedStatement,
     pub(super) trust: &'a SignedStatement,
-    /// The statements beside it that were logged before.
+    /// The other statements of the bundle, which were logged before.
     pub(super) earlier: &'a [&'a SignedStatement],
     /// The log that the subject's receipt names.
     pub(super) log: Option<&'a str>,
     /// The time of the subject's receipt, which the log signed.
     pub(super) receipt_time: Option<UnixSeconds>,
-    /// Whom the verifier itself believes.
+    /// The trust of the verifier.
     pub(super) own_trust: &'a TrustAnchors,
 }
 
-/// The rules of the log at the subject's turn.
+/// The rules of the log when the subject was registered.
 struct Rules {
     version: RulesVersion,
     policy: Policy,
     trust: TrustAnchors,
-    /// A key from an issuer's did:web document. Nobody signed that it was in
-    /// there.
+    /// A key from an issuer's did:web document, without proof of that origin.
     resolved: Resolved,
 }
 
@@ -41,7 +40,7 @@ fn no(code: &'static str, detail: String) -> Check {
     Check::no("admitted", code, detail)
 }
 
-/// What to say of a statement that was logged by rules since made stricter.
+/// The warning for a statement that the current rules would refuse.
 fn outdated(rules: RulesVersion, detail: &str) -> String {
     let number = rules.number();
     format!(
@@ -50,7 +49,7 @@ fn outdated(rules: RulesVersion, detail: &str) -> String {
 }
 
 impl Admission<'_> {
-    /// The decision by the rules that the policy entry put in force.
+    /// The decision by the rules that the policy entry put into effect.
     pub(super) fn check(&self, warnings: &mut Vec<String>) -> Check {
         let rules = match self.rules() {
             Ok(rules) => rules,
@@ -67,22 +66,23 @@ impl Admission<'_> {
         check
     }
 
-    /// The decision, if it is the same at every time that it may have been.
+    /// The decision, if it is the same for every possible registration time.
     fn decided(&self, rules: &Rules) -> Check {
         let claimed = self.bundle.time;
         if self.receipt_time.is_some_and(|receipt| claimed > receipt) {
-            let detail = format!("registered at {claimed}, it says, which is after its receipt");
+            let detail = format!("the registration time {claimed} is after the receipt");
             return no("bundle-time", detail);
         }
         let check = self.decide(rules, claimed);
-        // Nobody signed the time. It was after the log wrote down its rules
-        // and before the receipt.
+        // The time is unsigned. It is after the policy and trust entries and
+        // before the receipt.
         let written = |entry: &SignedStatement| entry.header().claims.issued_at;
         let bounds = [written(self.policy).max(written(self.trust)), self.receipt_time];
         for bound in bounds.into_iter().flatten() {
             if self.decide(rules, bound).outcome != check.outcome {
-                let detail =
-                    format!("that depends on when, and nobody signed that it was {claimed}");
+                let detail = format!(
+                    "the decision depends on the registration time, and {claimed} is unsigned"
+                );
                 return Check::cannot_tell("admitted", "time-not-shown", detail);
             }
         }
@@ -101,7 +101,7 @@ impl Admission<'_> {
             .map_err(|e| no(e.code(), format!("the trust entry: {e}")))?;
         let collateral = Value::read(&self.bundle.collateral).unwrap_or(Value::Null);
         if collateral.get(label::collateral::CERTIFICATES).is_some() {
-            let detail = "its certificates travelled outside the statement".to_owned();
+            let detail = "its certificates were outside the signed statement".to_owned();
             return Err(Check::cannot_tell("admitted", "certificates-outside", detail));
         }
         let key = collateral
@@ -136,8 +136,8 @@ impl Admission<'_> {
         match policy.decide(authentic, &read, &facts) {
             Decision::Refuse(refusal) => no(refusal.code(), refusal.to_string()),
             Decision::Admit(_) if !is_key_shown => {
-                let detail = "nobody signed that the key was in the issuer's did:web document; \
-                              `capstan trust issuer` ties it to the name, if you know it"
+                let detail = "nothing proves that the key was in the issuer's did:web document; \
+                              `capstan trust issuer` binds it to the name, if you know it"
                     .to_owned();
                 Check::cannot_tell("admitted", "key-not-shown", detail)
             }
@@ -147,8 +147,8 @@ impl Admission<'_> {
         }
     }
 
-    /// A key that only the bundle's collateral ties to the issuer is worth
-    /// something to those who know it already.
+    /// A key that only the collateral binds to the issuer counts only if the
+    /// verifier has pinned it.
     fn is_key_shown(&self, authentic: &Authentic, now: UnixSeconds) -> bool {
         let issuer = authentic.issuer();
         let known = || self.own_trust.pinned(&issuer.name, None, now).unwrap_or_default();

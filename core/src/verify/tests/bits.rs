@@ -11,7 +11,7 @@ fn flipped(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
 }
 
 #[test]
-fn no_single_bit_of_a_receipt_can_change() {
+fn bit_flips_of_receipt_fail() {
     let scene = Scene::new();
     let trust = scene.trust();
     let given = Evidence { statement: Some(&scene.statement), ..evidence(&trust) };
@@ -31,7 +31,7 @@ fn no_single_bit_of_a_receipt_can_change() {
 /// A flip in label 394 hides the receipts; what remains is a statement that
 /// nothing shows to be logged. No flip keeps the yes.
 #[test]
-fn no_single_bit_of_a_transparent_statement_can_change() {
+fn bit_flips_of_transparent_statement_fail() {
     let scene = Scene::new();
     let trust = scene.trust();
     let transparent = scene.transparent();
@@ -54,7 +54,7 @@ fn no_single_bit_of_a_transparent_statement_can_change() {
 /// size has a path of the same shape, so the size is what the proof shows,
 /// not what the log has signed. The root is.
 #[test]
-fn the_size_is_shown_not_signed() {
+fn tree_size_is_unsigned() {
     let issuer = ed25519();
     let statement = Sketch::new(&issuer).sign(&issuer);
     let log = SmallLog::around(es256(), &statement, 2, 6);
@@ -76,7 +76,7 @@ fn the_size_is_shown_not_signed() {
 }
 
 #[test]
-fn truncated_and_lengthened_artefacts_are_no() {
+fn truncated_and_extended_files_fail() {
     let scene = Scene::new();
     let trust = scene.trust();
     for artefact in [scene.transparent(), scene.log.receipt(2)] {

@@ -1,5 +1,5 @@
-//! A bundle is of one log: its parts cannot be exchanged for those of another,
-//! and what nobody signed is not believed.
+//! Parts of a bundle cannot be replaced by those of another log, and unsigned
+//! parts are not trusted.
 
 use std::ops::Range;
 
@@ -117,7 +117,7 @@ fn agent_trust(agent: &SigningKey) -> TrustAnchors {
     TrustAnchors::default().with_issuer(ISSUER, std::slice::from_ref(agent.public()))
 }
 
-/// A good bundle, and whom to believe for it.
+/// A good bundle, and the trust for it.
 pub(super) fn sample() -> (Vec<u8>, TrustAnchors) {
     let agent = ed25519();
     let log = Plan::new(LOG, &pinned(&agent, "")).build(&agent);
@@ -139,7 +139,7 @@ fn splices(one: &Bundle, other: &Bundle) -> Vec<(u8, Bundle)> {
 }
 
 #[test]
-fn parts_of_two_trusted_logs_never_make_a_bundle() {
+fn bundle_of_two_logs_fails() {
     let agent = ed25519();
     let text = pinned(&agent, "");
     let one = Plan::new(LOG, &text).build(&agent);
@@ -159,7 +159,7 @@ fn parts_of_two_trusted_logs_never_make_a_bundle() {
 /// The same name, the same keys, the same statements, and two histories: the
 /// receipts and the checkpoint of a bundle are of one of them.
 #[test]
-fn parts_of_two_histories_never_make_a_bundle() {
+fn bundle_of_two_histories_fails() {
     let agent = ed25519();
     let log = Plan::new(LOG, &pinned(&agent, "")).build(&agent);
     let trust = log.believed_by(agent_trust(&agent));
@@ -176,7 +176,7 @@ fn parts_of_two_histories_never_make_a_bundle() {
 }
 
 #[test]
-fn a_checkpoint_covers_every_leaf() {
+fn checkpoint_covers_every_leaf() {
     let agent = ed25519();
     let log = Plan::new(LOG, &pinned(&agent, "")).build(&agent);
     let trust = log.believed_by(agent_trust(&agent));
@@ -208,10 +208,10 @@ fn a_checkpoint_covers_every_leaf() {
     assert_eq!(named(&report, "admitted").outcome, Outcome::Yes, "decided without the log");
 }
 
-/// The time in the bundle is nobody's signed word. It is used where the answer
-/// is the same at every time the log's signatures leave open.
+/// The time in the bundle is unsigned. It is used only if the decision is the
+/// same for every time that the log's signatures allow.
 #[test]
-fn the_time_of_registration_is_bounded_not_believed() {
+fn registration_time_is_bounded() {
     let agent = ed25519();
     let at = |offset: i64| UnixSeconds::new(NOW.seconds().saturating_add_signed(offset));
     let (hour, day) = (3600, 86_400);
@@ -250,7 +250,7 @@ fn the_time_of_registration_is_bounded_not_believed() {
 
 /// A key from a did:web document travels beside the statement, unsigned.
 #[test]
-fn a_resolved_key_is_not_believed() {
+fn resolved_key_is_not_trusted() {
     let agent = ed25519();
     let log = Plan::new(LOG, "").build(&agent);
     let collateral = |key: &SigningKey| {
@@ -275,10 +275,10 @@ fn a_resolved_key_is_not_believed() {
     assert_eq!(named(&report, "admitted").code, "certificates-outside");
 }
 
-/// The first rules of a log come with themselves, and nobody's policy decides
-/// about them; a stranger's are not the log's.
+/// The first policy and trust entries of a log are admitted by its key alone;
+/// those of another key are not.
 #[test]
-fn rules_of_a_log_come_with_themselves() {
+fn first_control_statements_are_admitted() {
     let agent = ed25519();
     let log = Plan::new(LOG, &pinned(&agent, "")).build(&agent);
     let trust = log.believed_by(TrustAnchors::default());
@@ -298,7 +298,7 @@ fn rules_of_a_log_come_with_themselves() {
 }
 
 #[test]
-fn what_is_asked_for_is_asked_of_a_bundle_too() {
+fn demands_apply_to_bundles() {
     let agent = ed25519();
     let log = Plan::new(LOG, &pinned(&agent, "")).build(&agent);
     let bundle = log.bundle().encode();

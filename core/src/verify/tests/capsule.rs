@@ -41,7 +41,7 @@ fn good() -> Scene {
 }
 
 #[test]
-fn anchored_is_derived_never_copied() {
+fn anchored_is_derived() {
     let scene = good();
     let attested = |bytes: &[u8], trust: &TrustAnchors| {
         let report = verify(bytes, &evidence(trust));
@@ -61,7 +61,7 @@ fn anchored_is_derived_never_copied() {
 }
 
 #[test]
-fn a_capsule_line_for_people() {
+fn capsule_summary_line() {
     let scene = good();
     let report = verify(&scene.transparent(), &evidence(&scene.trust()));
     assert_eq!((report.verdict(), report.code()), (Outcome::Yes, "ok"));
@@ -72,7 +72,7 @@ fn a_capsule_line_for_people() {
 }
 
 #[test]
-fn a_bad_capsule_is_a_no() {
+fn invalid_capsule_fails() {
     let damaged = CAPSULE.replace(r#""response_digest""#, r#""response""#);
     let report_of = |scene: &Scene| verify(&scene.transparent(), &evidence(&scene.trust()));
     let report = report_of(&scene(&sealed(&damaged), SUBJECT));
@@ -81,10 +81,10 @@ fn a_bad_capsule_is_a_no() {
     assert_eq!((report.verdict(), report.code()), (Outcome::No, "json-duplicate-key"));
 }
 
-/// What is not read is not judged; a yes still needs a header that is shown
-/// to speak of the action.
+/// A payload that cannot be read is not checked; a yes still needs a header
+/// that is bound to the action.
 #[test]
-fn a_capsule_that_cannot_be_read_whole() {
+fn concealed_or_unsupported_capsule() {
     for (from, to, capsule, expected) in [
         (
             r#""format_version":"2""#,
@@ -113,10 +113,10 @@ fn a_capsule_that_cannot_be_read_whole() {
     }
 }
 
-/// A header that speaks of something else than the payload is a no, whatever
-/// else holds; somebody who asks only who signed still sees the line.
+/// A header that does not match the payload is a no; with `signed_only` the
+/// check is shown but does not count.
 #[test]
-fn a_header_that_is_not_bound_is_a_no() {
+fn unbound_header_fails() {
     let who = |issuer: &str, subject: &str| -> Vec<(Other, Other)> {
         vec![(1.into(), issuer.into()), (2.into(), subject.into())]
     };
@@ -162,9 +162,9 @@ fn a_header_that_is_not_bound_is_a_no() {
     assert_eq!(answer(&scene.transparent(), &scene.trust()), (Outcome::Yes, "ok"));
 }
 
-/// An outcome has nothing but its header to say which action it is about.
+/// Only the header of an outcome names its action.
 #[test]
-fn the_header_of_an_outcome() {
+fn outcome_header() {
     let outcome = ("capsule_statement_type", "outcome");
     for (subject, named_claims, expected) in [
         (SUBJECT, vec![outcome], (Outcome::Yes, "ok")),
@@ -190,7 +190,7 @@ fn the_header_of_an_outcome() {
 }
 
 #[test]
-fn a_manifest_adds_class_2_and_changes_nothing_else() {
+fn manifest_only_adds_class_2() {
     let scene = good();
     let report = verify(&scene.statement, &evidence(&scene.pins()));
     let manifest = |limit: u32| {

@@ -65,7 +65,7 @@ fn every_yes(artefact: &[u8], given: &Evidence<'_>, unchanged: impl Fn(&[u8]) ->
 
 /// The unprotected map is open to everyone, and outside what is logged.
 #[test]
-fn no_mutation_of_a_statement_gets_a_yes() {
+fn mutated_statements_fail() {
     let scene = Scene::new();
     let trust = scene.trust();
     let signed_only = Evidence { demand: SIGNED_ONLY, ..evidence(&trust) };
@@ -84,7 +84,7 @@ fn no_mutation_of_a_statement_gets_a_yes() {
 
 /// The size is shown, not signed; header, root and signature are.
 #[test]
-fn no_mutation_of_a_receipt_gets_a_yes() {
+fn mutated_receipts_fail() {
     let scene = Scene::new();
     let trust = scene.trust();
     let (inclusion_receipt, growth) = (scene.log.receipt(2), scene.log.consistency(5));
@@ -103,7 +103,7 @@ fn no_mutation_of_a_receipt_gets_a_yes() {
 
 /// Others may add their signatures below; the text above is one.
 #[test]
-fn no_mutation_of_a_checkpoint_gets_a_yes() {
+fn mutated_checkpoints_fail() {
     let key = ed25519();
     let (size, root) = (TreeSize::new(1280), Digest::of(b"root"));
     let checkpoint = Checkpoint { origin: "log.example".to_owned(), size, root };

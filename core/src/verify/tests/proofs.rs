@@ -1,4 +1,4 @@
-//! Proofs taken apart: every reason why one does not hold.
+//! Every reason why a proof does not verify.
 
 use super::*;
 use crate::receipt::Receipt;
@@ -35,7 +35,7 @@ fn check(scene: &Scene, receipt: &Receipt) -> &'static str {
 }
 
 #[test]
-fn inclusion_proofs_by_their_codes() {
+fn inclusion_proofs_by_code() {
     let scene = Scene::new();
     let good = scene.log.receipt(2);
     let with = |edit: &dyn Fn(&mut Vec<Other>)| {
@@ -81,7 +81,7 @@ fn inclusion_proofs_by_their_codes() {
 }
 
 #[test]
-fn a_leaf_of_the_statement_itself_is_named_as_such() {
+fn leaf_over_the_raw_statement() {
     let issuer = ed25519();
     let statement = Sketch::new(&issuer).sign(&issuer);
     let (left, leaf) = (Digest::of(b"left"), crate::log::leaf_hash_of_bytes(&statement));
@@ -97,7 +97,7 @@ fn a_leaf_of_the_statement_itself_is_named_as_such() {
 }
 
 #[test]
-fn the_memo_never_vouches_for_keys_not_given() {
+fn memo_respects_given_keys() {
     let scene = Scene::new();
     let receipt = Receipt::parse(scene.log.receipt(2)).unwrap();
     let (key, other) = (scene.log.key.public().clone(), es256().public().clone());
@@ -115,7 +115,7 @@ fn the_memo_never_vouches_for_keys_not_given() {
 /// Receipts of one head, with every byte changed in turn: the memo of another
 /// receipt makes no difference.
 #[test]
-fn the_memo_changes_no_verdict() {
+fn memo_does_not_change_verdicts() {
     let statements: Vec<Vec<u8>> = (0..7_u8).map(|n| vec![n; 40]).collect();
     let all: Vec<&[u8]> = statements.iter().map(Vec::as_slice).collect();
     let log = SmallLog::of(ed25519(), &all);
@@ -141,7 +141,7 @@ fn the_memo_changes_no_verdict() {
 }
 
 #[test]
-fn consistency_proofs_by_their_codes() {
+fn consistency_proofs_by_code() {
     let scene = Scene::new();
     let keys = [scene.log.key.public().clone()];
     let grow = |receipt: &Receipt, older: Digest| {

@@ -73,7 +73,7 @@ fn ask(flags: &[&str]) -> Demand {
 
 type Row<'a> = (&'a [u8], &'a TrustAnchors, &'a [&'a str], &'a str);
 
-/// Rows of a file, whom to believe, flags, and the code; `ok` is a yes.
+/// File, trust, flags, and the code; `ok` is a yes.
 fn check(rows: &[Row<'_>], older: &SmallLog) {
     for (number, (bytes, trust, flags, expected)) in rows.iter().enumerate() {
         let demand = ask(flags);
@@ -91,7 +91,7 @@ fn check(rows: &[Row<'_>], older: &SmallLog) {
 }
 
 #[test]
-fn what_yes_means_for_each_kind_of_file() {
+fn verdict_by_file_kind() {
     let good = Named::new(LOG, Sketch::new);
     let (trust, log_only, nobody) = (good.trust(), good.log_trust(), TrustAnchors::default());
     let pins = nobody.clone().with_issuer(ISSUER, std::slice::from_ref(good.issuer.public()));
@@ -143,7 +143,7 @@ fn what_yes_means_for_each_kind_of_file() {
 }
 
 #[test]
-fn a_development_log_needs_to_be_allowed() {
+fn development_log_must_be_allowed() {
     let dev = Named::new(DEV, Sketch::new);
     let trust = dev.trust();
     // Under a key given by hand the log's own word is the only name there is.
@@ -196,7 +196,7 @@ fn names_of_development_logs() {
 
 /// Possession of a key is not a name.
 #[test]
-fn a_self_certified_name_is_no_name() {
+fn self_certified_name_is_unproven() {
     let own = Named::new(LOG, Sketch::self_certified);
     let (log_only, pinned) = (own.log_trust(), own.trust());
     let (whole, bare) = (&own.transparent(), own.statement.as_slice());
@@ -223,7 +223,7 @@ fn a_self_certified_name_is_no_name() {
 /// A did:key is its own key, which says nothing about who holds it. It is
 /// enough for somebody who asks for this very name.
 #[test]
-fn a_name_that_is_its_key_must_be_named() {
+fn self_contained_name_must_be_expected() {
     let key = ed25519();
     let name = crate::trust::did_key::did_key(key.public()).unwrap();
     let statement = Sketch::new(&key).claim(1, name.as_str()).sign(&key);
@@ -245,10 +245,10 @@ fn a_name_that_is_its_key_must_be_named() {
     check(rows, &log);
 }
 
-/// One good receipt is enough, however many logs nobody knows gave another;
-/// a wrong one is still a no.
+/// One good receipt is enough beside receipts of unknown logs; a wrong one is
+/// still a no.
 #[test]
-fn receipts_of_unknown_logs_beside_a_good_one() {
+fn unknown_log_receipts_beside_good_one() {
     let good = Named::new(LOG, Sketch::new);
     let stranger = SmallLog::around(es256(), &good.statement, 2, 8).called("https://other.example");
     let whole = SignedStatement::parse_any_size(good.transparent()).unwrap();
@@ -259,9 +259,9 @@ fn receipts_of_unknown_logs_beside_a_good_one() {
     assert_eq!(answer(&wrong, &trust), (Outcome::No, "head-signature"));
 }
 
-/// A trusted log speaks for its own name, and nobody else does.
+/// Only the keys of a trusted log may sign under its name.
 #[test]
-fn the_log_signs_in_its_own_name() {
+fn log_is_its_own_issuer() {
     let (key, other) = (es256(), es256());
     let signed_by = |key: &SigningKey| Sketch::self_certified(key).claim(1, LOG).sign(key);
     let statements = [signed_by(&key), signed_by(&other)];
@@ -289,7 +289,7 @@ fn table(page: &str, heading: &str) -> Vec<(String, Vec<String>)> {
 
 /// `docs/verify.md` says what each yes rests on; here is one of each.
 #[test]
-fn the_documented_table_is_what_a_yes_rests_on() {
+fn verdict_table_matches_docs() {
     let good = Named::new(LOG, Sketch::new);
     let trust = good.trust();
     let usual = evidence(&trust);

@@ -1,8 +1,8 @@
-//! Everything that can be wrong with CBOR, by the byte.
+//! Errors of the CBOR reader.
 
 use strum::VariantNames as _;
 
-/// Why bytes are not the CBOR we take; every variant names its byte.
+/// Why bytes are not strict CBOR; every variant has the byte offset.
 #[derive(
     Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, strum::VariantNames, thiserror::Error,
 )]
@@ -15,7 +15,7 @@ pub enum Error {
     /// An item of indefinite length.
     #[error("byte {at}: indefinite lengths are not accepted")]
     IndefiniteLength { at: usize },
-    /// A length or number spelt longer than needed.
+    /// A length or number not in shortest form.
     #[error("byte {at}: the length or number is not in its shortest form")]
     LongHead { at: usize },
     /// Not CBOR at all.
@@ -33,7 +33,7 @@ pub enum Error {
     /// The bytes stop inside an item.
     #[error("byte {at}: the bytes end inside an item")]
     UnexpectedEnd { at: usize },
-    /// Another kind of item was needed here.
+    /// An item of another kind.
     #[error("byte {at}: expected {expected}")]
     UnexpectedType { at: usize, expected: &'static str },
 }

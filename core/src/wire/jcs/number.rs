@@ -1,6 +1,6 @@
-//! Numbers of JSON as different canonical forms write them.
+//! JSON numbers in the different canonical forms.
 //!
-//! In: a token the reader took. Out: its text, or why there is none.
+//! In: a number token. Out: its canonical text, or an error.
 
 use super::{Error, SAFE_INTEGER_MAX};
 
@@ -14,7 +14,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// None when the exponent is beyond all reason.
+    /// None when the exponent is too large.
     fn of(token: &str) -> Option<Self> {
         let (negative, rest) = token.strip_prefix('-').map_or((false, token), |rest| (true, rest));
         let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
@@ -32,8 +32,8 @@ impl Decimal {
     }
 
     /// The shortest decimal that reads back as the double nearest to a token;
-    /// of two that are equally near the even one, as ECMAScript and Python
-    /// have it. The standard library's is not always that.
+    /// of two equally near ones the even one, as in ECMAScript and Python. The
+    /// standard library differs in some cases.
     fn shortest(token: &str) -> Option<Self> {
         let double = token.parse::<f64>().ok().filter(|double| double.is_finite())?;
         Self::of(&serde_json::to_string(&double).ok()?)
@@ -72,7 +72,7 @@ impl Decimal {
     }
 }
 
-/// As RFC 8785 has it from ECMAScript.
+/// As in RFC 8785 and ECMAScript.
 pub(super) fn ecma(token: &str) -> String {
     let Some(decimal) = Decimal::shortest(token) else { return token.to_owned() };
     let exponent = decimal.point - 1;
@@ -84,8 +84,8 @@ pub(super) fn ecma(token: &str) -> String {
     decimal.signed(&text)
 }
 
-/// As the Python of PCA writes what it has read: integers as they are, floats
-/// as `repr`, and any zero as `0`.
+/// As PCA's Python writes numbers: integers unchanged, floats as `repr`, and
+/// any zero as `0`.
 pub fn python(token: &str) -> String {
     if !token.contains(['.', 'e', 'E']) {
         return if token == "-0" { "0".to_owned() } else { token.to_owned() };
@@ -101,7 +101,7 @@ pub fn python(token: &str) -> String {
     decimal.signed(&text)
 }
 
-/// Whole and safe, and written as an integer.
+/// A safe integer, written as one.
 pub(super) fn refused_integer(token: &str) -> Option<Error> {
     if token == "-0" || token.contains(['.', 'e', 'E']) {
         return Some(Error::NotInteger { token: token.to_owned(), pointer: String::new() });
@@ -111,8 +111,8 @@ pub(super) fn refused_integer(token: &str) -> Option<Error> {
     (!is_safe).then(|| unsafe_integer(token))
 }
 
-/// A double holds exactly what was written, and whole numbers are safe: two
-/// numbers that differ never share a text.
+/// Exactly a double, and a safe integer if it is one: different numbers never
+/// have the same text.
 pub(super) fn refused_ecma(token: &str) -> Option<Error> {
     let Some(written) = Decimal::of(token) else { return Some(inexact(token)) };
     if written.is_whole() && !written.digits.is_empty() {

@@ -51,7 +51,7 @@ fn numbers_without_a_canonical_form() {
 }
 
 #[test]
-fn absent_members_go_from_the_inside_out() {
+fn empty_members_are_removed_bottom_up() {
     let cases = [
         (r#"{"a":null,"b":[],"c":{},"d":""}"#, r#"{"d":""}"#),
         (r#"{"a":{"b":{"c":null}}}"#, "{}"),
@@ -69,7 +69,7 @@ fn absent_members_go_from_the_inside_out() {
 }
 
 #[test]
-fn a_digest_says_its_suite() {
+fn digest_names_its_suite() {
     let digest = Suite::JcsN.digest(&read("{}")).unwrap();
     let hex = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
     assert_eq!(digest.to_string(), format!("jcs-n:{hex}"));
@@ -122,7 +122,7 @@ fn numbers_of_pca() {
 }
 
 #[test]
-fn python_escapes_and_sorts_in_its_own_way() {
+fn python_escaping_and_order() {
     let value = read(r#"{"\ufb33":"\u017c\n\u007f","\ud83d\ude00":"\u001f"}"#);
     let python = r#"{"\ufb33":"\u017c\n\u007f","\ud83d\ude00":"\u001f"}"#;
     assert_eq!(Suite::PcaPython.canonical(&value).unwrap(), python);
@@ -131,7 +131,7 @@ fn python_escapes_and_sorts_in_its_own_way() {
 }
 
 #[test]
-fn a_label_is_part_of_the_digest() {
+fn label_is_part_of_the_digest() {
     let value = read(r#"{"a":null,"b":1}"#);
     let digest = Suite::PcaV1.labelled("PCv1", &value, &["a"]).unwrap();
     assert_eq!(digest.hex(), Digest::of(br#"PCv1:{"b":1}"#).to_string());

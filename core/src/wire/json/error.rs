@@ -1,4 +1,4 @@
-//! Why bytes are not the JSON we take.
+//! Errors of the JSON reader.
 
 use strum::VariantNames as _;
 
@@ -10,25 +10,25 @@ pub struct Error {
     pub fault: Fault,
     /// The byte, from 0.
     pub offset: usize,
-    /// The value the reader was in.
+    /// The JSON pointer of the value.
     pub pointer: String,
 }
 
 impl Error {
-    /// A stable word.
+    /// The stable code of this error.
     pub fn code(&self) -> &'static str {
         self.fault.code()
     }
 }
 
-/// Why a text is refused.
+/// The kind of error.
 #[derive(
     Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, strum::VariantNames, thiserror::Error,
 )]
 #[non_exhaustive]
 #[strum(serialize_all = "kebab-case", prefix = "json-")]
 pub enum Fault {
-    /// A backslash is followed by nothing RFC 8259 knows.
+    /// An escape that RFC 8259 does not define.
     #[error("unknown escape")]
     BadEscape,
     /// A number breaks the grammar.
@@ -40,7 +40,7 @@ pub enum Fault {
     /// The text starts with a byte order mark.
     #[error("byte order mark")]
     ByteOrderMark,
-    /// A control character stands in a string unescaped.
+    /// An unescaped control character in a string.
     #[error("control character in a string")]
     ControlCharacter,
     /// A name appears twice in one object.
@@ -49,13 +49,13 @@ pub enum Fault {
         /// The name, unescaped.
         name: String,
     },
-    /// A surrogate stands alone.
+    /// An unpaired surrogate.
     #[error("lone surrogate")]
     LoneSurrogate,
     /// Containers are nested too deep.
     #[error("nested deeper than {limit}")]
     TooDeep {
-        /// The deepest we take.
+        /// The deepest accepted.
         limit: usize,
     },
     /// The text is too long.
@@ -63,7 +63,7 @@ pub enum Fault {
     TooLarge {
         /// Its length.
         size: usize,
-        /// The longest we take.
+        /// The longest accepted.
         limit: usize,
     },
     /// Something follows the value.
@@ -72,10 +72,10 @@ pub enum Fault {
     /// The text ends early.
     #[error("the text ends early")]
     Truncated,
-    /// Another byte was expected.
+    /// An unexpected byte.
     #[error("expected {expected}")]
     Unexpected {
-        /// What would have been right.
+        /// What was expected.
         expected: &'static str,
     },
 }

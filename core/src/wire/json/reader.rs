@@ -1,4 +1,4 @@
-//! The reader: recursive, never deeper than the limit.
+//! A recursive reader with a depth limit.
 
 use super::{Error, Fault, Json, pointer_token};
 use crate::wire::limits::{JSON_BYTES_MAX, JSON_DEPTH_MAX};
@@ -232,7 +232,7 @@ impl Reader<'_> {
     }
 }
 
-/// Sorted rather than looked up one by one: objects may have many members.
+/// Sorted, since objects may have many members.
 fn unique(members: &[(String, Json)], offsets: &[usize]) -> Result<(), Error> {
     let mut names: Vec<(&str, usize)> =
         members.iter().map(|(name, _)| name.as_str()).zip(offsets.iter().copied()).collect();
@@ -251,7 +251,7 @@ fn unique(members: &[(String, Json)], offsets: &[usize]) -> Result<(), Error> {
 }
 
 impl Error {
-    /// The same, seen from the container: its pointer gains a step in front.
+    /// The same error, with a step prepended to its pointer.
     fn under(mut self, name: &str) -> Self {
         self.pointer.insert_str(0, &pointer_token(name));
         self

@@ -10,7 +10,7 @@ fn code(text: &[u8]) -> &'static str {
 }
 
 #[test]
-fn every_refusal_by_code_byte_and_pointer() {
+fn errors_have_code_byte_and_pointer() {
     let cases: &[(&[u8], &str, usize, &str)] = &[
         (br#"{"a":"\x"}"#, "json-bad-escape", 7, "/a"),
         (br#"{"a":"\u00g0"}"#, "json-bad-escape", 7, "/a"),
@@ -55,7 +55,7 @@ fn every_refusal_by_code_byte_and_pointer() {
 }
 
 #[test]
-fn depth_is_bounded_before_the_stack_is() {
+fn depth_limit_precedes_stack_overflow() {
     let nested = |open: &str, close: &str, depth| {
         [open.repeat(depth), close.repeat(depth)].concat().into_bytes()
     };
@@ -67,7 +67,7 @@ fn depth_is_bounded_before_the_stack_is() {
 }
 
 #[test]
-fn values_are_found() {
+fn accessors() {
     let json =
         Json::read(br#" {"a":[true,null,{"b/c":-12}],"d~":"\ud83d\ude00\/","e":1e3} "#).unwrap();
     assert_eq!(json.pointer("/a/2/b~1c").and_then(Json::int), Some(-12));
@@ -127,7 +127,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn a_second_reader_agrees_on_scraps(
+    fn second_reader_agrees_on_fragments(
         text in r#"([\[\]{},:"0-9eE.+\- ]|\\u[dD][89cC]00|\\n|true|null|"[ab\\]?":?|é)*"#,
     ) {
         agrees(text.as_bytes());

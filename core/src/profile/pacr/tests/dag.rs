@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use proptest::prelude::*;
 
 use super::super::dag::*;
-use crate::wire::budget::{Allowance, Budget, Spent};
+use crate::wire::budget::{Allowance, Budget, BudgetExhausted};
 
 struct Graph(HashMap<String, Vec<String>>);
 
@@ -107,7 +107,8 @@ fn limits_are_answers_of_their_own() {
     let by_depth = Limits { depth: 100, ..FAR };
     let by_nodes = Limits { nodes: 100, ..FAR };
     let by_edges = Limits { edges: 100, ..FAR };
-    let (nodes, edges) = (Limit::Budget(Spent::Nodes), Limit::Budget(Spent::Edges));
+    let (nodes, edges) =
+        (Limit::Budget(BudgetExhausted::Nodes), Limit::Budget(BudgetExhausted::Edges));
     let reached = |limits| graph.is_ancestor("0", "49999", limits);
     assert_eq!(reached(by_depth), Ancestry::LimitReached(Limit::Depth));
     assert_eq!(reached(by_nodes), Ancestry::LimitReached(nodes));
@@ -134,7 +135,8 @@ fn limits_are_answers_of_their_own() {
     let first = graph.ancestors("49999", by_nodes);
     let rest = graph.ancestors(&first.unexplored[0], FAR);
     assert_eq!((first.ids.len() + rest.ids.len(), rest.limit), (49_999, None));
-    let codes = [Limit::Depth, nodes, edges, Limit::Budget(Spent::Bytes)].map(Limit::code);
+    let codes =
+        [Limit::Depth, nodes, edges, Limit::Budget(BudgetExhausted::Bytes)].map(Limit::code);
     assert_eq!(
         codes,
         ["pacr-limit-depth", "pacr-limit-nodes", "pacr-limit-edges", "pacr-limit-bytes"]

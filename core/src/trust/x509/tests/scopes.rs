@@ -1,5 +1,5 @@
-//! Whom an anchor may speak for: a table for each kind of name, several
-//! anchors over one leaf, and what the cache remembers.
+//! Scopes of anchors: a table for each kind of name, several anchors over one
+//! leaf, and the cache.
 
 use super::super::fixture::{Ca, NOW, dns, uri};
 use super::*;
@@ -103,7 +103,7 @@ fn scopes_of_every_kind_of_name() {
 }
 
 #[test]
-fn a_name_that_stands_twice_on_the_leaf_needs_one_scope() {
+fn duplicate_name_needs_one_scope() {
     let root = Ca::root("root");
     let page = "https://a.example/7";
     let leaf = root.issue(|p| p.subject_alt_names = vec![uri(page), dns("a.example")]);
@@ -116,7 +116,7 @@ fn a_name_that_stands_twice_on_the_leaf_needs_one_scope() {
 }
 
 #[test]
-fn a_partner_ca_does_not_speak_for_the_own_trust_domain() {
+fn partner_ca_cannot_name_own_trust_domain() {
     let (own, partner) = (Ca::root("own"), Ca::root("partner"));
     let agent = "spiffe://prod.example/agent";
     let name = |p: &mut CertificateParams| p.subject_alt_names = vec![uri(agent)];
@@ -138,7 +138,7 @@ fn a_partner_ca_does_not_speak_for_the_own_trust_domain() {
 }
 
 #[test]
-fn of_two_anchors_over_one_leaf_the_one_that_may_speak_answers() {
+fn scope_selects_between_anchors() {
     let root = Ca::root("root");
     let names = vec![dns("a.example"), dns("b.example")];
     let chain = [root.issue(|p| p.subject_alt_names = names)];
@@ -155,7 +155,7 @@ fn of_two_anchors_over_one_leaf_the_one_that_may_speak_answers() {
 }
 
 #[test]
-fn a_remembered_path_is_asked_for_its_scope_every_time() {
+fn cached_path_checks_scope_again() {
     let root = Ca::root("root");
     let names = vec![dns("a.example"), dns("b.example")];
     let chain = [root.issue(|p| p.subject_alt_names = names)];
@@ -185,7 +185,7 @@ fn a_remembered_path_is_asked_for_its_scope_every_time() {
 }
 
 #[test]
-fn scopes_that_nobody_can_have_meant() {
+fn invalid_scopes() {
     let root = Ca::root("root");
     for (scope, word) in [
         (spiffe(&["spiffe://prod.example"]), "without spiffe://"),

@@ -1,4 +1,4 @@
-//! Whether the parts of a bundle belong together, and each holds.
+//! Verification of a bundle: each part, and that they belong together.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,17 @@ use crate::envelope::{AuthContext, ContentType, Resolved, SignedStatement};
 use crate::profile::Control;
 use crate::receipt::{Proofs, Receipt, attached};
 use crate::trust::TrustAnchors;
-
 use crate::verify::report::{Check, Outcome, Report};
 use crate::verify::statement::{self, Shown};
-use crate::verify::{
-    ANY_LOG, Evidence, Published, capsule, log_keys, malformed, published, record,
-};
+use crate::verify::{ANY_LOG, Evidence, Published, log_keys, malformed, published, record};
 use crate::wire::cbor::Value;
 use crate::wire::time::UnixSeconds;
 
-/// Checks every part and that all are of one log, and decides the admission
-/// again.
+/// Checks every part, that all are of one log, and repeats the admission
+/// decision.
 pub(in crate::verify) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> Report {
     let Some(bundle) = Bundle::read(value) else {
-        let detail = "it calls itself a bundle and lacks a part of one".to_owned();
+        let detail = "a part of the bundle is missing or malformed".to_owned();
         return malformed("bundle", "bundle-incomplete", detail);
     };
     let subject = match SignedStatement::parse_any_size(bundle.statement.clone()) {
@@ -33,19 +30,19 @@ pub(in crate::verify) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> R
     report.artefact = "bundle";
     let subject = Leaf::new(subject, evidence);
     let own = subject.control();
-    // The first rules of a log come with themselves.
+    // The first policy and trust entries of a log are their own.
     let before = subject.index().filter(|_| own.is_none());
-    let part = |name, bytes: &[u8], control| Part { name, control, before }.judge(bytes, evidence);
+    let part = |name, bytes: &[u8], control| Part { name, control, before }.check(bytes, evidence);
     let policy = part("policy", &bundle.policy, Some(Control::Policy));
     let trust = part("trust", &bundle.trust, Some(Control::Trust));
     let chain: Vec<_> = bundle.chain.iter().map(|one| part("chain", one, None)).collect();
-    let is_logged = |part: &&Judged| part.check.outcome == Outcome::Yes;
-    let logged: Vec<_> = chain.iter().filter(is_logged).filter_map(Judged::statement).collect();
-    capsule::add(&mut report, &subject.statement, evidence.payload, &logged);
-    record::add(&mut report, &subject.statement, evidence.payload);
-    let earlier: Vec<_> = chain.iter().filter_map(Judged::statement).collect();
+    let is_logged = |part: &&CheckedPart| part.check.outcome == Outcome::Yes;
+    let logged: Vec<_> =
+        chain.iter().filter(is_logged).filter_map(CheckedPart::statement).collect();
+    record::add(&mut report, &subject.statement, evidence.payload, &logged);
+    let earlier: Vec<_> = chain.iter().filter_map(CheckedPart::statement).collect();
     let admitted = match (own, policy.statement(), trust.statement()) {
-        (Some(control), _, _) => subject.governs(control, evidence),
+        (Some(control), _, _) => subject.control_check(control, evidence),
         (None, Some(policy), Some(trust)) => Admission {
             subject: &subject.statement,
             bundle: &bundle,
@@ -76,17 +73,17 @@ pub(in crate::verify) fn report(value: &Value<'_>, evidence: &Evidence<'_>) -> R
     report.checks.push(published);
     report.checks.extend(together);
     report.not_shown.push("that the log shows everybody the same checkpoint");
-    report.not_shown.push("that no other policy or trust entry stands between these and it");
+    report.not_shown.push("that no other policy or trust entry was logged between these and it");
     report.not_shown.push("that no record outside the bundle changed what the policy asked about");
     report.not_shown.push("when exactly it was registered: not after its receipt");
     report
 }
 
-/// A statement of the bundle, and where it is shown to be.
+/// A statement of the bundle with its receipt.
 struct Leaf {
     statement: SignedStatement,
     receipt: Option<Receipt>,
-    /// What its receipt shows, if a trusted key verified it.
+    /// What its receipt proves, if a trusted key verified it.
     shown: Option<Shown>,
 }
 
@@ -100,7 +97,7 @@ impl Leaf {
         Self { statement, receipt, shown }
     }
 
-    /// What it governs, if it is a statement of its log about itself.
+    /// Its kind, if it is a control statement of its log.
     fn control(&self) -> Option<Control> {
         let header = self.statement.header();
         let Some(ContentType::Media(kind)) = &header.content_type else { return None };
@@ -108,13 +105,13 @@ impl Leaf {
         Control::from_content_type(kind).filter(|_| is_own)
     }
 
-    /// No policy decides about the log's own statements; its key does.
-    fn governs(&self, control: Control, evidence: &Evidence<'_>) -> Check {
+    /// Control statements are admitted by the log's key, not by a policy.
+    fn control_check(&self, control: Control, evidence: &Evidence<'_>) -> Check {
         let Some(receipt) = &self.receipt else {
             return Check::not_checked("admitted", "it has no receipt");
         };
         match is_control(&self.statement, control, receipt, evidence) {
-            Ok(()) => Check::yes("admitted", "the log says so of itself".to_owned()),
+            Ok(()) => Check::yes("admitted", "a control statement, signed by the log".to_owned()),
             Err((code, detail)) => Check::no("admitted", code, detail),
         }
     }
@@ -129,8 +126,8 @@ impl Leaf {
         self.receipt.as_ref()?.envelope().header().claims.issued_at
     }
 
-    /// Its leaf index, as the receipt says it. The log signed it once the
-    /// size it goes with is that of the checkpoint.
+    /// Its leaf index in the receipt. The log's signature covers it only if the
+    /// tree size is that of the checkpoint.
     fn index(&self) -> Option<u64> {
         match self.receipt.as_ref()?.proofs() {
             Proofs::Inclusion(proofs) => proofs.first().map(|proof| proof.index),
@@ -139,31 +136,31 @@ impl Leaf {
     }
 }
 
-/// A statement beside the subject, and what came of it. One that cannot be
-/// what it should be is not used.
-struct Judged {
+/// The result of checking a `Part`; without a leaf it is not used.
+struct CheckedPart {
     check: Check,
     leaf: Option<Leaf>,
 }
 
-impl Judged {
+impl CheckedPart {
     fn statement(&self) -> Option<&SignedStatement> {
         self.leaf.as_ref().map(|leaf| &leaf.statement)
     }
 }
 
-/// What one of the statements beside the subject has to be.
+/// What another statement of the bundle must be.
 struct Part {
     name: &'static str,
     control: Option<Control>,
-    /// The index of the subject: it stands before.
+    /// The index of the subject, which must be larger.
     before: Option<u64>,
 }
 
 impl Part {
-    fn judge(self, bytes: &[u8], evidence: &Evidence<'_>) -> Judged {
+    fn check(self, bytes: &[u8], evidence: &Evidence<'_>) -> CheckedPart {
         let name = self.name;
-        let no = |code, detail: String| Judged { check: Check::no(name, code, detail), leaf: None };
+        let no =
+            |code, detail: String| CheckedPart { check: Check::no(name, code, detail), leaf: None };
         let statement = match SignedStatement::parse_any_size(bytes.to_vec()) {
             Ok(statement) => statement,
             Err(e) => return no(e.code(), e.to_string()),
@@ -182,11 +179,11 @@ impl Part {
         }
         let canonical = leaf.statement.canonical();
         let logged = statement::logged(receipt, &canonical, evidence, &mut Vec::new()).0;
-        Judged { check: Check { name, ..logged }, leaf: Some(leaf) }
+        CheckedPart { check: Check { name, ..logged }, leaf: Some(leaf) }
     }
 }
 
-/// Whether it is the log's own statement of this kind.
+/// Checks that it is a control statement of this kind, by the log.
 fn is_control(
     statement: &SignedStatement,
     control: Control,
@@ -227,8 +224,8 @@ fn one_log(leaves: &[&Leaf], published: Option<&Published>) -> Check {
     }
 }
 
-/// Whether the checkpoint is of the very tree that all receipts are of: then
-/// every statement is a leaf of it, where its receipt says.
+/// Whether the checkpoint is for the tree of all receipts, so that every
+/// statement is a leaf of it.
 fn covered(leaves: &[&Leaf], published: Option<&Published>) -> Check {
     let Some(Published { checkpoint, .. }) = published else {
         return Check::not_checked("covered", "the checkpoint is not trusted");
