@@ -4,10 +4,12 @@
 //! findings with the codes and severities of the reference, the modes as
 //! rederived and the identity as recomputed. It never fails.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::assurance::{AttestationMode, Derived, EffectMode, LedgerMode};
 use super::payload::{Payload, is_digest};
 use super::vocabulary::{APPROVERS, NEVER_DISPATCH, REGISTRIES};
-use super::{Format, Known};
+use super::{CapsuleRecord, Format, Known};
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::jcs::{self, SuiteDigest};
 use crate::wire::json::{Json, pointer_token};
@@ -69,11 +71,11 @@ pub(super) fn class1(payload: &Payload<'_>, format: &Format, known: &Known<'_>) 
 }
 
 fn error(check: u8, code: &'static str, at: &str, detail: impl Into<String>) -> Finding {
-    Finding::of_check(check, Severity::Error, code, (at, detail))
+    Finding::new(Severity::Error, code, at, detail).of_check(check)
 }
 
 fn info(check: u8, code: &'static str, at: &str, detail: impl Into<String>) -> Finding {
-    Finding::of_check(check, Severity::Info, code, (at, detail))
+    Finding::new(Severity::Info, code, at, detail).of_check(check)
 }
 
 /// Check 1.
@@ -273,5 +275,61 @@ fn vocabulary(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
             let detail = "graded no stronger than runtime_claimed (5.2)";
             findings.push(info(8, "effect_attestation_graded_floor", &at, detail));
         }
+    }
+}
+
+/// Class 1 over a whole ledger, in ledger order (5.4.4): every Capsule is
+/// judged with the others as its store. Beyond the reference, a parent that
+/// does not come earlier and one id in two chains are findings; these do not
+/// change `ok`.
+pub fn class1_ledger(ledger: &[CapsuleRecord]) -> Vec<Class1> {
+    let carried = |record: &CapsuleRecord| {
+        record.payload().get("capsule_id").and_then(Json::text).map(str::to_owned)
+    };
+    let ids: BTreeSet<String> = ledger.iter().filter_map(carried).collect();
+    let known = Known { parents: Some(&|id| ids.contains(id)), ..Known::NOTHING };
+    let mut seen = Seen::default();
+    let judged = ledger.iter().map(|record| {
+        let mut result = record.class1_knowing(&known);
+        result.findings.extend(seen.chain(record));
+        seen.ids.extend(carried(record));
+        result
+    });
+    judged.collect()
+}
+
+/// The Capsules of a ledger so far.
+#[derive(Default)]
+struct Seen<'a> {
+    ids: BTreeSet<String>,
+    superseded: BTreeSet<&'a str>,
+    chains: BTreeMap<String, Option<&'a Json>>,
+}
+
+impl<'a> Seen<'a> {
+    fn chain(&mut self, record: &'a CapsuleRecord) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let at = "/chain/parent_capsule_id";
+        let chain = record.payload().get("chain");
+        if let Some(id) = record.capsule_id() {
+            let first = *self.chains.entry(id).or_insert(chain);
+            if first != chain {
+                let detail = "an earlier Capsule has the same id and another chain";
+                let code = "capsule_id_equivocation";
+                findings.push(Finding::new(Severity::Error, code, "/chain", detail));
+            }
+        }
+        let Some(parent) = record.text("chain", "parent_capsule_id") else { return findings };
+        if record.text("chain", "relation") == Some("supersedes") && !self.superseded.insert(parent)
+        {
+            let detail = format!("{parent} was superseded earlier, which counts");
+            findings.push(info(6, "concurrent_supersedes", at, detail));
+        }
+        if !self.ids.contains(parent) {
+            let detail = "the parent does not come earlier in the ledger";
+            let code = "chain_parent_not_earlier";
+            findings.push(Finding::new(Severity::Error, code, at, detail));
+        }
+        findings
     }
 }

@@ -102,8 +102,8 @@ impl Reader<'_> {
             Some(value) if value.is_null() => ("pacr-field-null", "null"),
             Some(value) => return Some(value),
         };
-        let told = (format!("{within}/{name}"), format!("{name} is {what}"));
-        self.findings.push(Finding::of_check(1, Severity::Error, code, told));
+        let (at, detail) = (format!("{within}/{name}"), format!("{name} is {what}"));
+        self.findings.push(Finding::new(Severity::Error, code, at, detail).of_check(1));
         None
     }
 

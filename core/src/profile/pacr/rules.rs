@@ -21,7 +21,7 @@ pub(super) fn check(parts: &Parts, findings: &mut Vec<Finding>) {
 }
 
 fn broken(rule: u8, code: &'static str, at: impl Into<String>, detail: String) -> Finding {
-    Finding::of_check(rule, Severity::Error, code, (at, detail))
+    Finding::new(Severity::Error, code, at, detail).of_check(rule)
 }
 
 /// The sentinel means "no record": as a name it would be shared by all roots.
@@ -94,7 +94,7 @@ fn estimates(parts: &Parts, findings: &mut Vec<Finding>) {
 fn physics(parts: &Parts, findings: &mut Vec<Finding>) {
     let Some(energy) = parts.energy.map(|energy| energy.point) else { return };
     let mut flag = |rule, code, at: &str, detail: String| {
-        findings.push(Finding::of_check(rule, Severity::Warning, code, (at, detail)));
+        findings.push(Finding::new(Severity::Warning, code, at, detail).of_check(rule));
     };
     if let Some(floor) = parts.landauer_cost.map(|cost| cost.point).filter(|f| energy < *f) {
         let detail = format!("{energy:e} J is below the stated floor of {floor:e} J");

@@ -5,7 +5,7 @@ mod hostile;
 
 use proptest::prelude::*;
 
-use super::moment::Moment;
+use super::shape::Moment;
 use super::*;
 use crate::envelope::Header;
 use crate::envelope::{Claims, ContentType};
@@ -223,15 +223,15 @@ fn times_have_an_offset_and_every_nanosecond() {
 fn words_of_other_dictionaries() {
     for code in ReasonCode::ALL {
         let read = ReasonCode::import(code.name()).unwrap();
-        assert_eq!((read.value, read.is_released), (code, true));
+        assert_eq!((read.value, read.is_released), (*code, true));
     }
     let mapped = ReasonCode::import("RC_INTEGRITY_MISMATCH").unwrap();
     assert_eq!((mapped.value, mapped.is_released), (ReasonCode::IntegrityMismatch, false));
     assert_eq!(ReasonCode::import("rc_ok"), None);
     let words = ["EXECUTE", "FALLBACK", "ALLOW", "DENY", "ESCALATE"];
     let read = words.map(|word| Decision::import(word).map(|d| (d.value.name(), d.is_released)));
-    let told = [("EXECUTE", true), ("FALLBACK", true), ("EXECUTE", false), ("FALLBACK", false)];
-    assert_eq!(&read[..4], told.map(Some));
+    let expected = [("EXECUTE", true), ("FALLBACK", true), ("EXECUTE", false), ("FALLBACK", false)];
+    assert_eq!(&read[..4], expected.map(Some));
     assert_eq!(read[4], Some(("FALLBACK", false)));
     assert_eq!(Decision::import("execute"), None);
 }
@@ -239,7 +239,7 @@ fn words_of_other_dictionaries() {
 #[test]
 fn merkle_proofs_hold_for_their_place_alone() {
     for rule in [MerkleRule::Pairs, MerkleRule::Rfc9162] {
-        assert_eq!(MerkleRule::from_name(rule.name()), Some(rule));
+        assert_eq!(rule.name().parse(), Ok(rule));
         for count in 1..=17_u8 {
             let steps: Vec<Digest> = (0..count).map(|i| Digest::of(&[i])).collect();
             let (root, leaves) = (rule.root(&steps), u64::from(count));
@@ -274,8 +274,8 @@ fn merkle_proofs_hold_for_their_place_alone() {
 #[test]
 fn labels_keep_digests_apart() {
     let value = json("{}");
-    let all = Label::ALL.map(|label| label.digest(Suite::PcaV1, &value).unwrap().hex());
-    let distinct: std::collections::HashSet<&String> = all.iter().collect();
+    let digest = |label: &Label| label.digest(Suite::PcaV1, &value).unwrap().hex();
+    let distinct: std::collections::HashSet<String> = Label::ALL.iter().map(digest).collect();
     assert_eq!(distinct.len(), 9);
 }
 
