@@ -249,8 +249,8 @@ fn a_tag_is_never_an_observation_by_mistake() {
     let (record, _) = read_json(&without("/payload"));
     assert_eq!(record.intervention(), "unknown");
     for kind in Kind::ALL {
-        assert_eq!(Kind::from_byte(kind.byte()), Some(kind));
-        assert_eq!(Kind::from_name(kind.name()), Some(kind));
+        assert_eq!(Kind::from_byte(kind.byte()), Some(*kind));
+        assert_eq!(kind.name().parse(), Ok(*kind));
     }
 }
 
