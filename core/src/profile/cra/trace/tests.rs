@@ -238,9 +238,9 @@ fn numbers_and_text_are_hashed_as_python_and_as_cra_core_write_them() {
 
 #[test]
 fn every_kind_of_event_demands_its_members() {
-    let kinds: Vec<&str> = required::KINDS.iter().map(|(kind, _)| *kind).collect();
+    let kinds: Vec<&str> = event::TYPES.iter().map(|(kind, _)| *kind).collect();
     assert!(kinds.is_sorted());
-    for (kind, members) in required::KINDS {
+    for (kind, members) in event::TYPES {
         let mut bare = event(SESSION, 0, GENESIS);
         (bare.event_type, bare.payload) = (kind.to_owned(), Json::Object(Vec::new()));
         let findings = bare.seal().unwrap_err();
