@@ -165,7 +165,7 @@ fn disposition(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     match payload.member("disposition", "human_disposed").and_then(Json::bool) {
         None => findings.push(error(1, "field_not_bool", at, "required and boolean (5.4)")),
         Some(true) if approver.and_then(Json::text) != Some("human") => {
-            let detail = "a human is said to have acted, but the approver is none (5.4)";
+            let detail = "human_disposed is true, but the approver is not human (5.4)";
             findings.push(Finding::new(Severity::Warning, "dishonest_human_disposed", at, detail));
         }
         Some(_) => {}
@@ -225,7 +225,7 @@ fn chain(payload: &Payload<'_>, known: &Known<'_>, findings: &mut Vec<Finding>) 
     }
     match (known.parents, payload.text("chain", "parent_capsule_id")) {
         (None, _) => {
-            let detail = "whether the parent exists is for the store to say";
+            let detail = "only the store can tell whether the parent exists";
             findings.push(info(6, "chain_check_store_level", at, detail));
         }
         (Some(has), Some(parent)) if !has(parent) => {
@@ -243,17 +243,17 @@ fn assurance(payload: &Payload<'_>, derived: &Derived, findings: &mut Vec<Findin
     let over = |name: &str, derived: &str| {
         (format!("/assurance/{name}"), format!("claimed, but {derived} is what was derived (5.3)"))
     };
-    let claimed = claim("effect_mode").and_then(EffectMode::from_name);
+    let claimed = claim("effect_mode").and_then(|name| name.parse::<EffectMode>().ok());
     if claimed == Some(EffectMode::Confirmed) && derived.effect != EffectMode::Confirmed {
         let (at, detail) = over("effect_mode", derived.effect.name());
         findings.push(error(7, "assurance_overclaim", &at, detail));
     }
-    let claimed = claim("attestation_mode").and_then(AttestationMode::from_name);
+    let claimed = claim("attestation_mode").and_then(|name| name.parse::<AttestationMode>().ok());
     if claimed.is_some_and(|mode| mode > derived.attestation) {
         let (at, detail) = over("attestation_mode", derived.attestation.name());
         findings.push(info(7, "assurance_overclaim", &at, detail));
     }
-    let claimed = claim("ledger_mode").and_then(LedgerMode::from_name);
+    let claimed = claim("ledger_mode").and_then(|name| name.parse::<LedgerMode>().ok());
     if claimed.is_some_and(|mode| mode > derived.ledger) {
         let (at, detail) = over("ledger_mode", derived.ledger.name());
         findings.push(info(7, "assurance_overclaim", &at, detail));

@@ -400,9 +400,10 @@ impl Mistakes {
     }
 }
 
-/// Why a description is not one.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+/// A mistake in a description.
+#[derive(Clone, Debug, IntoStaticStr, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "description-")]
 pub enum Error {
     /// Evidence for a constraint that is not there.
     #[error("evidence was given for constraint {id:?}, which the description does not have")]
@@ -424,12 +425,6 @@ pub enum Error {
 impl Error {
     /// The stable word for this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Evidence { .. } => "description-evidence",
-            Self::NotJson(_) => "description-not-json",
-            Self::Number { .. } => "description-number",
-            Self::Unknown { .. } => "description-unknown",
-            Self::Wrong { .. } => "description-wrong",
-        }
+        self.into()
     }
 }

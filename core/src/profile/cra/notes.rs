@@ -38,10 +38,10 @@ impl Notes {
         &mut self,
         severity: Severity,
         code: &'static str,
-        at_detail: impl FnOnce() -> (String, String),
+        describe: impl FnOnce() -> (String, String),
     ) {
         if self.found.iter().all(|finding| finding.code != code) {
-            let (at, detail) = at_detail();
+            let (at, detail) = describe();
             self.found.push(Finding::new(severity, code, at, detail));
         }
     }

@@ -79,7 +79,7 @@ fn a_description() {
     assert_eq!(Some(&named), read_json(&sound()).0.tuple());
     let fast = with("/resources/time", json!(1e-17));
     let (_, flags) = describe(fast.to_string().as_bytes()).unwrap();
-    assert_eq!(told(&flags)[0].2, "pacr-time-below-quantum-limit");
+    assert_eq!(listed(&flags)[0].2, "pacr-time-below-quantum-limit");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn an_import_converts_and_says_so() {
         ("info", None, "pacr-id-ulid-converted", "/id"),
         ("info", None, "pacr-payload-converted", "/payload"),
     ];
-    let mut converted = told(&findings);
+    let mut converted = listed(&findings);
     converted.sort_unstable();
     assert_eq!(converted, expected);
     assert_eq!(read.verdict(), Verdict::Valid);
@@ -172,7 +172,7 @@ fn prov_of_a_subgraph() {
     let value = &document["entity"][format!("payload:{ID}")]["prov:value"]["$"];
     assert_eq!(*value, text::base64(b"PACR\x02on"));
     assert!(!document.to_string().contains("pacr:Observe"));
-    // The same name over other contents: both are told.
+    // The same name over other contents: both are listed.
     let mut twice = tuples[0].clone();
     twice.payload = b"other".to_vec();
     let document = prov(&[&tuples[0], &twice, &tuples[0]]);

@@ -257,9 +257,9 @@ fn a_nonce_is_burned_once_and_by_success_alone() {
     assert_eq!(run(&[("ood", "true")]), ("RC_OOD_TRIPWIRE", false));
     let winners = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| run(&[]))).collect();
-        let told: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        assert!(told.iter().all(|t| [("RC_OK", true), ("RC_PC_REPLAY", false)].contains(t)));
-        told.iter().filter(|(_, is_burned)| *is_burned).count()
+        let verdicts: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert!(verdicts.iter().all(|t| [("RC_OK", true), ("RC_PC_REPLAY", false)].contains(t)));
+        verdicts.iter().filter(|(_, is_burned)| *is_burned).count()
     });
     assert_eq!(winners, 1);
 }
