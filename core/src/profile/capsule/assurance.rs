@@ -18,7 +18,7 @@ pub enum AttestationMode {
 
 /// What is known of the effect.
 #[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
-#[strum(serialize_all = "snake_case")]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum EffectMode {
     /// Nothing was attempted.
     NotApplicable,
@@ -58,8 +58,8 @@ impl AttestationMode {
 
 impl EffectMode {
     /// Its name in a Capsule.
-    pub fn name(self) -> &'static str {
-        self.into()
+    pub const fn name(self) -> &'static str {
+        self.into_str()
     }
 
     /// The mode of an effect block. An unknown status counts as dispatched.
