@@ -135,7 +135,7 @@ fn reason_codes_of_both_dictionaries() {
         words.map(str::to_owned).collect()
     };
     let dictionary = words("/released_v1_0_0/codes");
-    assert_eq!(dictionary, ReasonCode::ALL.map(ReasonCode::name));
+    assert!(ReasonCode::ALL.iter().map(|code| code.name()).eq(dictionary));
     let reserved = words("/released_v1_0_0/reserved_deprecated");
     let also = words("/released_v1_0_0/also_named_by_PCA_TEST_v1_but_absent_from_dictionary");
     for word in reserved.iter().chain(&also) {

@@ -180,8 +180,9 @@ fn claims(table: &At<'_>, key: &'static str) -> Result<Option<Want>, Error> {
 }
 
 /// Why a policy file cannot run.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "policy-")]
 pub enum Error {
     /// A rule without conditions would admit everything by accident.
     #[error("rule {rule:?} has no conditions; say what it admits")]
@@ -209,14 +210,6 @@ pub enum Error {
 impl Error {
     /// The stable word for this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::EmptyRule { .. } => "policy-empty-rule",
-            Self::Missing { .. } => "policy-missing",
-            Self::NotToml { .. } => "policy-not-toml",
-            Self::Rego { .. } => "policy-rego",
-            Self::UnknownKey { .. } => "policy-unknown-key",
-            Self::UnknownWord { .. } => "policy-unknown-word",
-            Self::WrongKind { .. } => "policy-wrong-kind",
-        }
+        self.into()
     }
 }

@@ -218,9 +218,9 @@ impl Memory {
             self.add_exchange(issuer, part);
         }
         if let Some(parent) = summary.superseded() {
-            let told = self.superseded.entry(parent.to_owned()).or_default();
-            if told.len() < SUPERSEDES_MAX {
-                told.push((summary.operator.clone(), issuer.to_owned()));
+            let by = self.superseded.entry(parent.to_owned()).or_default();
+            if by.len() < SUPERSEDES_MAX {
+                by.push((summary.operator.clone(), issuer.to_owned()));
             }
         }
     }
@@ -286,6 +286,6 @@ impl History for Memory {
         (operator, issuer): (&str, &str),
     ) -> Result<bool, Self::Error> {
         let by = |(o, i): &(Option<String>, String)| o.as_deref() == Some(operator) && i == issuer;
-        Ok(self.superseded.get(record_id).is_some_and(|told| told.iter().any(by)))
+        Ok(self.superseded.get(record_id).is_some_and(|all| all.iter().any(by)))
     }
 }

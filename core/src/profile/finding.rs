@@ -9,7 +9,6 @@ use crate::envelope::RulesVersion;
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Severity {
-    /// Worth knowing.
     Info,
     /// Probably not what the producer meant.
     Warning,
@@ -22,15 +21,14 @@ pub enum Severity {
 pub struct Finding {
     /// A stable word; capsule findings keep the spelling of their reference.
     pub code: &'static str,
-    /// How much it weighs.
     pub severity: Severity,
-    /// The label or JSON pointer it is about.
+    /// A header label or a JSON pointer.
     pub at: String,
     /// A sentence for people.
     pub detail: String,
-    /// The number of the profile's own check, where it numbers them.
+    /// The number of the profile's own check, if it numbers them.
     pub check: Option<u8>,
-    /// Whether it counts for the profile's own `ok`.
+    /// Whether it makes the profile's own `ok` false.
     pub gating: bool,
 }
 
@@ -42,7 +40,7 @@ impl Severity {
 }
 
 impl Finding {
-    /// An observation of ours, outside the profile's own checks.
+    /// A finding outside the profile's own checks.
     pub fn new(
         severity: Severity,
         code: &'static str,
@@ -63,14 +61,9 @@ impl Finding {
         newer.map_or(RulesVersion::V1, |codes| codes.since)
     }
 
-    /// A finding of one of the profile's numbered checks; its errors gate.
-    pub fn of_check(
-        check: u8,
-        severity: Severity,
-        code: &'static str,
-        (at, detail): (impl Into<String>, impl Into<String>),
-    ) -> Self {
-        let gating = severity == Severity::Error;
-        Self { check: Some(check), gating, ..Self::new(severity, code, at, detail) }
+    /// The same as a finding of one of the profile's numbered checks, whose
+    /// errors are gating.
+    pub fn of_check(self, check: u8) -> Self {
+        Self { check: Some(check), gating: self.severity == Severity::Error, ..self }
     }
 }

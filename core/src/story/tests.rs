@@ -255,10 +255,10 @@ fn sessions_belong_to_their_issuer() {
         batch(2, AGENT, (2, 3), "a", "b"),
         batch(3, "stranger", (4, 5), "b", "y"),
     ]);
-    let told = story.sessions.iter();
-    let told: Vec<_> =
-        told.map(|s| (s.issuer.as_str(), &s.statements[..], s.is_gap_free)).collect();
-    assert_eq!(told, [(AGENT, &[1, 2][..], true), ("stranger", &[0, 3][..], false)]);
+    let listed = story.sessions.iter();
+    let listed: Vec<_> =
+        listed.map(|s| (s.issuer.as_str(), &s.statements[..], s.is_gap_free)).collect();
+    assert_eq!(listed, [(AGENT, &[1, 2][..], true), ("stranger", &[0, 3][..], false)]);
     assert_eq!(codes(&story), [(3, "session_gap")]);
 }
 
@@ -364,8 +364,8 @@ fn reversal_names_its_issuer() {
     let stranger = undone("https://stranger.example", Binding::SelfCertified);
     let by_other = Story::new(vec![paid(), stranger.clone()]);
     assert_eq!(codes(&by_other), [(1, "reverted_by_other")]);
-    let told = "https://stranger.example (self-certified) says so, who is not the agent of #0";
-    assert_eq!(by_other.anomalies[0].detail, told);
+    let listed = "https://stranger.example (self-certified) says so, who is not the agent of #0";
+    assert_eq!(by_other.anomalies[0].detail, listed);
     let misdeclared = with(stranger, |e| e.is_bound = false);
     let none = Story::new(vec![paid(), misdeclared]);
     assert_eq!((none.reverted_by(0), codes(&none)), (None, vec![(1, "outcome_misdeclared")]));

@@ -134,7 +134,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
 /// Prints a description that is sealed as it stands.
 pub(in crate::cli) fn example(kind: &str, out: &Out) -> anyhow::Result<Exit> {
     let unknown = || CliError::failed("usage", format!("there is no example {kind:?}"));
-    let example = Example::from_name(kind).ok_or_else(unknown)?;
+    let example: Example = kind.parse().map_err(|_| unknown())?;
     let object: serde_json::Value = serde_json::from_str(example.text())?;
     out.answer(&object, example.text())?;
     out.note(match example {

@@ -48,7 +48,7 @@ impl Sketch {
         let algorithm = Algorithm::from_name(algorithm).ok_or("unknown algorithm")?;
         let key = SigningKey::generate(algorithm).map_err(|e| e.to_string())?;
         let capsule = self.capsule.as_ref().map(|text| self.capsule(text)).transpose()?;
-        let mut told = Told::of(self, capsule.as_ref());
+        let mut header = HeaderSketch::of(self, capsule.as_ref());
         let payload = match (&capsule, &self.payload_hex) {
             (Some(capsule), _) => capsule.to_string().into_bytes(),
             (None, Some(hex)) => text::from_hex(hex).ok_or("payload_hex is not hex")?,
@@ -58,29 +58,31 @@ impl Sketch {
         let public = std::slice::from_ref(key.public());
         let nobody = TrustAnchors::default;
         let (leaf, trust, keys) = match Binding::from_name(name) {
-            Some(Binding::Pinned) => (None, nobody().with_issuer(&told.issuer, public), Vec::new()),
+            Some(Binding::Pinned) => {
+                (None, nobody().with_issuer(&header.issuer, public), Vec::new())
+            }
             Some(Binding::DidKey) => {
                 if self.issuer.is_some() {
                     return Err("the key is made for the run, and did:key names it".to_owned());
                 }
-                told.issuer = did_key(key.public()).ok_or("the key has no did:key name")?;
+                header.issuer = did_key(key.public()).ok_or("the key has no did:key name")?;
                 (None, nobody(), Vec::new())
             }
             Some(Binding::DidWeb) => {
-                told.issuer = self.issuer.clone().unwrap_or("did:web:agent.example".to_owned());
+                header.issuer = self.issuer.clone().unwrap_or("did:web:agent.example".to_owned());
                 (None, nobody(), public.to_vec())
             }
             Some(Binding::SelfCertified) => (None, nobody(), Vec::new()),
             Some(Binding::X5Chain) => {
                 let anchor = self.anchor.as_deref().unwrap_or("ca");
-                let (leaf, trust) = certificate::certify(&told.issuer, key.public(), anchor)?;
+                let (leaf, trust) = certificate::certify(&header.issuer, key.public(), anchor)?;
                 let trust = TrustAnchors::parse(&trust).map_err(|e| e.to_string())?;
                 (Some(leaf), trust, Vec::new())
             }
             None => return Err(format!("there is no binding {name:?}")),
         };
         let resolved = Resolved { keys };
-        let bytes = told.sign(&key, leaf.as_deref(), &payload)?;
+        let bytes = header.sign(&key, leaf.as_deref(), &payload)?;
         let statement = SignedStatement::parse(bytes).map_err(|e| e.to_string())?;
         let context = AuthContext::new(&trust, &resolved, NOW);
         statement.authenticate(&context).map_err(|e| e.to_string())
@@ -112,15 +114,15 @@ impl Sketch {
     }
 }
 
-/// What the header will say.
-struct Told {
+/// The header of the statement to be signed.
+struct HeaderSketch {
     content_type: String,
     issuer: String,
     subject: String,
     claims: BTreeMap<String, toml::Value>,
 }
 
-impl Told {
+impl HeaderSketch {
     fn of(sketch: &Sketch, capsule: Option<&serde_json::Value>) -> Self {
         let member = |name: &str| {
             let found = capsule.and_then(|capsule| capsule.get(name)?.as_str());

@@ -1,11 +1,14 @@
 //! The three assurance modes, rederived (5.3). A claim is never copied.
 
+use strum::{EnumString, IntoStaticStr};
+
 use super::Known;
 use super::payload::{Payload, is_digest};
 use crate::wire::json::Json;
 
 /// What stands behind the record.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[strum(serialize_all = "snake_case")]
 pub enum AttestationMode {
     /// The producer's word.
     SelfAttested,
@@ -14,7 +17,8 @@ pub enum AttestationMode {
 }
 
 /// What is known of the effect.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 pub enum EffectMode {
     /// Nothing was attempted.
     NotApplicable,
@@ -25,60 +29,40 @@ pub enum EffectMode {
 }
 
 /// How the record is held.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[strum(serialize_all = "snake_case")]
 pub enum LedgerMode {
     /// Alone.
     Standalone,
     /// Linked to a predecessor.
     Chained,
-    /// Linked, and the root of its chain is in a log. A statement and its own
-    /// receipt cannot show that: it takes the chain.
+    /// Linked, and the root of its chain is in a log. Showing that takes the
+    /// whole chain, not only a statement and its receipt.
     Anchored,
 }
 
-/// The modes as the evidence has them.
+/// The modes as the evidence shows them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Derived {
-    /// What stands behind the record.
     pub attestation: AttestationMode,
-    /// What is known of the effect.
     pub effect: EffectMode,
-    /// How the record is held.
     pub ledger: LedgerMode,
 }
 
 impl AttestationMode {
     /// Its name in a Capsule.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::SelfAttested => "self_attested",
-            Self::Anchored => "anchored",
-        }
-    }
-
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Self::SelfAttested, Self::Anchored].into_iter().find(|mode| mode.name() == name)
+        self.into()
     }
 }
 
 impl EffectMode {
     /// Its name in a Capsule.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotApplicable => "not_applicable",
-            Self::DispatchedUnconfirmed => "dispatched_unconfirmed",
-            Self::Confirmed => "confirmed",
-        }
+        self.into_str()
     }
 
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Self::NotApplicable, Self::DispatchedUnconfirmed, Self::Confirmed]
-            .into_iter()
-            .find(|mode| mode.name() == name)
-    }
-
-    /// The mode of an effect block, if there is one. Unknown statuses were
-    /// dispatched as far as anybody can tell.
+    /// The mode of an effect block. An unknown status counts as dispatched.
     pub fn derive(effect: Option<&Json>) -> Self {
         let Some(effect) = effect else { return Self::NotApplicable };
         let text = |name| effect.get(name).and_then(Json::text);
@@ -93,22 +77,12 @@ impl EffectMode {
 impl LedgerMode {
     /// Its name in a Capsule.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Standalone => "standalone",
-            Self::Chained => "chained",
-            Self::Anchored => "anchored",
-        }
-    }
-
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Self::Standalone, Self::Chained, Self::Anchored]
-            .into_iter()
-            .find(|mode| mode.name() == name)
+        self.into()
     }
 }
 
 impl Derived {
-    /// What a payload and what was verified of its statement give.
+    /// From a payload and what was verified of its statement.
     pub(super) fn of(payload: &Payload<'_>, known: &Known<'_>) -> Self {
         let effect = EffectMode::derive(payload.block("effect"));
         let ledger = match payload.block("chain") {

@@ -4,10 +4,12 @@
 //! findings with the codes and severities of the reference, the modes as
 //! rederived and the identity as recomputed. It never fails.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::assurance::{AttestationMode, Derived, EffectMode, LedgerMode};
 use super::payload::{Payload, is_digest};
 use super::vocabulary::{APPROVERS, NEVER_DISPATCH, REGISTRIES};
-use super::{Format, Known};
+use super::{CapsuleRecord, Format, Known};
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::jcs::{self, SuiteDigest};
 use crate::wire::json::{Json, pointer_token};
@@ -69,11 +71,11 @@ pub(super) fn class1(payload: &Payload<'_>, format: &Format, known: &Known<'_>) 
 }
 
 fn error(check: u8, code: &'static str, at: &str, detail: impl Into<String>) -> Finding {
-    Finding::of_check(check, Severity::Error, code, (at, detail))
+    Finding::new(Severity::Error, code, at, detail).of_check(check)
 }
 
 fn info(check: u8, code: &'static str, at: &str, detail: impl Into<String>) -> Finding {
-    Finding::of_check(check, Severity::Info, code, (at, detail))
+    Finding::new(Severity::Info, code, at, detail).of_check(check)
 }
 
 /// Check 1.
@@ -163,7 +165,7 @@ fn disposition(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     match payload.member("disposition", "human_disposed").and_then(Json::bool) {
         None => findings.push(error(1, "field_not_bool", at, "required and boolean (5.4)")),
         Some(true) if approver.and_then(Json::text) != Some("human") => {
-            let detail = "a human is said to have acted, but the approver is none (5.4)";
+            let detail = "human_disposed is true, but the approver is not human (5.4)";
             findings.push(Finding::new(Severity::Warning, "dishonest_human_disposed", at, detail));
         }
         Some(_) => {}
@@ -223,7 +225,7 @@ fn chain(payload: &Payload<'_>, known: &Known<'_>, findings: &mut Vec<Finding>) 
     }
     match (known.parents, payload.text("chain", "parent_capsule_id")) {
         (None, _) => {
-            let detail = "whether the parent exists is for the store to say";
+            let detail = "only the store can tell whether the parent exists";
             findings.push(info(6, "chain_check_store_level", at, detail));
         }
         (Some(has), Some(parent)) if !has(parent) => {
@@ -241,17 +243,17 @@ fn assurance(payload: &Payload<'_>, derived: &Derived, findings: &mut Vec<Findin
     let over = |name: &str, derived: &str| {
         (format!("/assurance/{name}"), format!("claimed, but {derived} is what was derived (5.3)"))
     };
-    let claimed = claim("effect_mode").and_then(EffectMode::from_name);
+    let claimed = claim("effect_mode").and_then(|name| name.parse::<EffectMode>().ok());
     if claimed == Some(EffectMode::Confirmed) && derived.effect != EffectMode::Confirmed {
         let (at, detail) = over("effect_mode", derived.effect.name());
         findings.push(error(7, "assurance_overclaim", &at, detail));
     }
-    let claimed = claim("attestation_mode").and_then(AttestationMode::from_name);
+    let claimed = claim("attestation_mode").and_then(|name| name.parse::<AttestationMode>().ok());
     if claimed.is_some_and(|mode| mode > derived.attestation) {
         let (at, detail) = over("attestation_mode", derived.attestation.name());
         findings.push(info(7, "assurance_overclaim", &at, detail));
     }
-    let claimed = claim("ledger_mode").and_then(LedgerMode::from_name);
+    let claimed = claim("ledger_mode").and_then(|name| name.parse::<LedgerMode>().ok());
     if claimed.is_some_and(|mode| mode > derived.ledger) {
         let (at, detail) = over("ledger_mode", derived.ledger.name());
         findings.push(info(7, "assurance_overclaim", &at, detail));
@@ -273,5 +275,61 @@ fn vocabulary(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
             let detail = "graded no stronger than runtime_claimed (5.2)";
             findings.push(info(8, "effect_attestation_graded_floor", &at, detail));
         }
+    }
+}
+
+/// Class 1 over a whole ledger, in ledger order (5.4.4): every Capsule is
+/// judged with the others as its store. Beyond the reference, a parent that
+/// does not come earlier and one id in two chains are findings; these do not
+/// change `ok`.
+pub fn class1_ledger(ledger: &[CapsuleRecord]) -> Vec<Class1> {
+    let carried = |record: &CapsuleRecord| {
+        record.payload().get("capsule_id").and_then(Json::text).map(str::to_owned)
+    };
+    let ids: BTreeSet<String> = ledger.iter().filter_map(carried).collect();
+    let known = Known { parents: Some(&|id| ids.contains(id)), ..Known::NOTHING };
+    let mut seen = Seen::default();
+    let judged = ledger.iter().map(|record| {
+        let mut result = record.class1_knowing(&known);
+        result.findings.extend(seen.chain(record));
+        seen.ids.extend(carried(record));
+        result
+    });
+    judged.collect()
+}
+
+/// The Capsules of a ledger so far.
+#[derive(Default)]
+struct Seen<'a> {
+    ids: BTreeSet<String>,
+    superseded: BTreeSet<&'a str>,
+    chains: BTreeMap<String, Option<&'a Json>>,
+}
+
+impl<'a> Seen<'a> {
+    fn chain(&mut self, record: &'a CapsuleRecord) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let at = "/chain/parent_capsule_id";
+        let chain = record.payload().get("chain");
+        if let Some(id) = record.capsule_id() {
+            let first = *self.chains.entry(id).or_insert(chain);
+            if first != chain {
+                let detail = "an earlier Capsule has the same id and another chain";
+                let code = "capsule_id_equivocation";
+                findings.push(Finding::new(Severity::Error, code, "/chain", detail));
+            }
+        }
+        let Some(parent) = record.text("chain", "parent_capsule_id") else { return findings };
+        if record.text("chain", "relation") == Some("supersedes") && !self.superseded.insert(parent)
+        {
+            let detail = format!("{parent} was superseded earlier, which counts");
+            findings.push(info(6, "concurrent_supersedes", at, detail));
+        }
+        if !self.ids.contains(parent) {
+            let detail = "the parent does not come earlier in the ledger";
+            let code = "chain_parent_not_earlier";
+            findings.push(Finding::new(Severity::Error, code, at, detail));
+        }
+        findings
     }
 }

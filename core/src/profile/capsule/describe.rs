@@ -7,6 +7,8 @@
 
 use std::cell::RefCell;
 
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
 use super::produce::{Action, ActionKind, Attested, Disposer, Disposition};
 use super::produce::{Effect, EffectState, OnExpiry};
 use super::vocabulary::{APPROVERS, EFFECT_STATUSES, ON_EXPIRY};
@@ -57,6 +59,39 @@ const DERIVED: &[(&str, &str)] = &[
     ("spec_version", "it is written for you"),
     ("supersedes", "--supersedes ID takes it"),
 ];
+
+/// A complete description to start from, which can be sealed as it is.
+#[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "lowercase")]
+pub enum Example {
+    /// A policy allowed the action.
+    Executed,
+    /// A policy blocked the action.
+    Blocked,
+    /// The action waits for a human.
+    Approval,
+    /// A later report of the outcome.
+    Outcome,
+}
+
+impl Example {
+    pub const ALL: &[Self] = Self::VARIANTS;
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The text of the file.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Executed => include_str!("examples/executed.json"),
+            Self::Blocked => include_str!("examples/blocked.json"),
+            Self::Approval => include_str!("examples/approval.json"),
+            Self::Outcome => include_str!("examples/outcome.json"),
+        }
+    }
+}
 
 /// What comes with a description: contents to digest, and what the record
 /// cannot make up.
@@ -365,9 +400,10 @@ impl Mistakes {
     }
 }
 
-/// Why a description is not one.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+/// A mistake in a description.
+#[derive(Clone, Debug, IntoStaticStr, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "description-")]
 pub enum Error {
     /// Evidence for a constraint that is not there.
     #[error("evidence was given for constraint {id:?}, which the description does not have")]
@@ -389,12 +425,6 @@ pub enum Error {
 impl Error {
     /// The stable word for this error.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Evidence { .. } => "description-evidence",
-            Self::NotJson(_) => "description-not-json",
-            Self::Number { .. } => "description-number",
-            Self::Unknown { .. } => "description-unknown",
-            Self::Wrong { .. } => "description-wrong",
-        }
+        self.into()
     }
 }

@@ -145,8 +145,8 @@ impl CapsuleIdRecord {
     fn read(bytes: &[u8]) -> (Self, Vec<Finding>) {
         let id = Digest::from_slice(bytes);
         let wrong = id.is_none().then(|| {
-            let detail = format!("{} bytes, where a capsule id has 32", bytes.len());
-            Finding::of_check(1, Severity::Error, "capsule_id_malformed", ("", detail))
+            let detail = format!("{} bytes, a capsule id has 32", bytes.len());
+            Finding::new(Severity::Error, "capsule_id_malformed", "", detail).of_check(1)
         });
         (Self { id }, wrong.into_iter().collect())
     }

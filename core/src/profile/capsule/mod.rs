@@ -11,9 +11,7 @@ mod check;
 mod claims;
 mod class2;
 mod describe;
-mod example;
 mod kind;
-mod ledger;
 mod outcome;
 mod payload;
 mod produce;
@@ -27,13 +25,11 @@ use crate::wire::jcs::{self, Suite, SuiteDigest};
 use crate::wire::json::Json;
 
 pub use assurance::{AttestationMode, Derived, EffectMode, LedgerMode};
-pub use check::Class1;
+pub use check::{Class1, class1_ledger};
 pub use claims::{BINDING, SUBJECT_PREFIX, subject};
 pub use class2::{Class2, Evidence, Manifest, ManifestError, class2};
-pub use describe::{Attachments, Error as DescriptionError, Mistakes};
-pub use example::Example;
+pub use describe::{Attachments, Error as DescriptionError, Example, Mistakes};
 pub use kind::{CapsuleIdRecord, ID_KIND, KIND, OUTCOME_KIND};
-pub use ledger::class1_ledger;
 pub use outcome::OutcomeRecord;
 pub use produce::{Action, ActionKind, Attested, Disposer, Disposition, Effect, EffectState};
 pub use produce::{Error as ProduceError, OnExpiry, Produced};
@@ -107,10 +103,8 @@ impl CapsuleRecord {
         match Json::read(bytes) {
             Ok(payload) => Self::of(payload),
             Err(e) => {
-                let detail = format!("not the JSON a Capsule is: {e}");
-                let finding =
-                    Finding::of_check(1, Severity::Error, e.code(), (e.pointer.clone(), detail));
-                (Self::unreadable(finding), Vec::new())
+                let detail = format!("not valid JSON: {e}");
+                (Self::unreadable(e.code(), &e.pointer, detail), Vec::new())
             }
         }
     }
@@ -121,8 +115,7 @@ impl CapsuleRecord {
         let normal = jcs::normalise(payload);
         if normal.members().is_none() {
             let detail = format!("a {kind}, not an object");
-            let finding = Finding::of_check(1, Severity::Error, "not_an_object", ("", detail));
-            return (Self::unreadable(finding), Vec::new());
+            return (Self::unreadable("not_an_object", "", detail), Vec::new());
         }
         let view = Payload(&normal);
         let (format, is_concealed) = (Format::of(&view), payload::conceals(&normal));
@@ -135,8 +128,8 @@ impl CapsuleRecord {
         (record, findings)
     }
 
-    fn unreadable(finding: Finding) -> Self {
-        let findings = vec![finding];
+    fn unreadable(code: &'static str, at: &str, detail: String) -> Self {
+        let findings = vec![Finding::new(Severity::Error, code, at, detail).of_check(1)];
         Self {
             payload: Json::Null,
             format: Format::Two,

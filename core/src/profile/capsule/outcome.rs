@@ -29,8 +29,9 @@ impl OutcomeRecord {
     pub(super) fn read(header: &Header, bytes: &[u8]) -> (Self, Vec<Finding>) {
         let mut findings = Vec::new();
         let payload = Json::read(bytes).unwrap_or_else(|e| {
-            let at = (e.pointer.clone(), format!("not JSON: {e}"));
-            findings.push(Finding::of_check(1, Severity::Error, e.code(), at));
+            let detail = format!("not JSON: {e}");
+            let finding = Finding::new(Severity::Error, e.code(), e.pointer.clone(), detail);
+            findings.push(finding.of_check(1));
             Json::Null
         });
         findings.extend(claims::header(header, "outcome"));

@@ -4,6 +4,8 @@
 //! human's and a confirmed effect cannot lack its response. Out: the payload,
 //! its id and the header claims, after the same checks that a verifier runs.
 
+use strum::IntoStaticStr;
+
 use super::claims::{self, ACTION_TYPE, DECISION_ID, STATEMENT_TYPE};
 use super::{CapsuleRecord, EffectMode};
 use crate::profile::finding::{Finding, Severity};
@@ -99,7 +101,8 @@ pub struct Action {
 }
 
 /// `action_type`
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "snake_case")]
 pub enum ActionKind {
     /// A disposition was required.
     Decide,
@@ -135,7 +138,8 @@ pub struct Disposition {
 }
 
 /// What a deferral becomes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "snake_case")]
 pub enum OnExpiry {
     /// It goes to somebody else.
     Escalated,
@@ -172,7 +176,8 @@ pub enum EffectState {
 }
 
 /// Who vouches for the effect (5.2).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "snake_case")]
 pub enum Attested {
     /// The gate saw the effect's boundary.
     GateExecuted,
@@ -223,7 +228,7 @@ impl Action {
             issuer: self.developer.clone(),
             claims: vec![
                 (STATEMENT_TYPE, "agent_action".to_owned()),
-                (ACTION_TYPE, self.kind.name().to_owned()),
+                (ACTION_TYPE, <&str>::from(self.kind).to_owned()),
                 (DECISION_ID, self.decision_id.as_ref().unwrap_or(&self.action_id).clone()),
             ],
         })
@@ -234,7 +239,7 @@ impl Action {
             ("spec_version", text(SPEC_VERSION)),
             ("format_version", text("2")),
             ("action_id", text(&self.action_id)),
-            ("action_type", text(self.kind.name())),
+            ("action_type", text(self.kind.into())),
             ("operator", text(&self.operator)),
             ("developer", text(&self.developer)),
             ("timestamp", text(&self.timestamp.to_string())),
@@ -261,15 +266,6 @@ impl Action {
     }
 }
 
-impl ActionKind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Decide => "decide",
-            Self::Fyi => "fyi",
-        }
-    }
-}
-
 impl Disposition {
     fn json(&self) -> Json {
         let (approver, human, authority) = match &self.by {
@@ -286,12 +282,10 @@ impl Disposition {
         members.extend(self.verdict.as_deref().map(|v| ("verdict_class", text(v))));
         members.extend(self.reason.map(|digest| ("reason_digest", text(&digest.hex()))));
         members.extend(self.expiry.map(|(seconds, then)| {
-            let then = match then {
-                OnExpiry::Escalated => "escalated",
-                OnExpiry::Expired => "expired",
-            };
-            let policy =
-                [("ttl_seconds", Json::Number(seconds.to_string())), ("on_expiry", text(then))];
+            let policy = [
+                ("ttl_seconds", Json::Number(seconds.to_string())),
+                ("on_expiry", text(then.into())),
+            ];
             ("expiry_policy", Json::object(policy))
         }));
         Json::object(members)
@@ -319,17 +313,8 @@ impl Effect {
         members.extend(self.irreversibility.as_deref().map(|c| ("irreversibility_class", text(c))));
         members.extend(request.map(|digest| ("request_digest", text(&digest.hex()))));
         members.extend(response.map(|digest| ("response_digest", text(&digest.hex()))));
-        members.extend(by.map(|by| ("effect_attestation", text(by.name()))));
+        members.extend(by.map(|by| ("effect_attestation", text(by.into()))));
         Json::object(members)
-    }
-}
-
-impl Attested {
-    fn name(self) -> &'static str {
-        match self {
-            Self::GateExecuted => "gate_executed",
-            Self::RuntimeClaimed => "runtime_claimed",
-        }
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn sealed(mut capsule: Json) -> Json {
 }
 
 /// Check number, code, severity and place of each finding.
-pub(super) fn told(findings: &[Finding]) -> Vec<(Option<u8>, &str, &str, &str)> {
+pub(super) fn listed(findings: &[Finding]) -> Vec<(Option<u8>, &str, &str, &str)> {
     findings.iter().map(|f| (f.check, f.code, f.severity.name(), f.at.as_str())).collect()
 }
 
@@ -153,7 +153,7 @@ const CLASS_1: &[(Changes, u8, &str, &str)] = &[
 fn every_class_1_code() {
     for (changes, check, code, at) in CLASS_1 {
         let (record, _) = CapsuleRecord::of(changed(changes));
-        let found = told(&record.class1().findings);
+        let found = listed(&record.class1().findings);
         assert!(found.contains(&(Some(*check), code, "error", at)), "{changes:?}: {found:?}");
         assert_eq!(record.class1().ok, Some(false), "{changes:?}");
     }
@@ -163,7 +163,7 @@ fn every_class_1_code() {
     let codes: Vec<&str> = record.class1().findings.iter().map(|f| f.code).collect();
     assert_eq!(codes, ["capsule_id_malformed", "capsule_id_mismatch"]);
     let (record, _) = CapsuleRecord::of(Json::from(1));
-    assert_eq!(told(&record.class1().findings), [(Some(1), "not_an_object", "error", "")]);
+    assert_eq!(listed(&record.class1().findings), [(Some(1), "not_an_object", "error", "")]);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn notes_do_not_gate() {
     ];
     for (changes, check, code, severity) in cases {
         let (record, _) = CapsuleRecord::of(changed(changes));
-        let found = told(&record.class1().findings);
+        let found = listed(&record.class1().findings);
         let hit = found.iter().any(|(c, k, s, _)| (c, k, s) == (check, code, severity));
         assert!(hit, "{changes:?}: {found:?}");
         assert_eq!(record.class1().ok, Some(true), "{changes:?}");
@@ -218,7 +218,7 @@ fn absent_null_and_empty_are_judged_alike() {
         changes[0].1 = effect;
         let (record, stricter) = CapsuleRecord::of(changed(&changes));
         assert_eq!(record.class1().ok, Some(true), "{effect}");
-        assert_eq!(told(&stricter), [(None, "non_normalised_payload", "info", "/effect")]);
+        assert_eq!(listed(&stricter), [(None, "non_normalised_payload", "info", "/effect")]);
         results.push(record.class1().clone());
     }
     results.dedup();

@@ -1,11 +1,10 @@
-//! The forms of CRA's identifiers, written out by hand: each is a few lines,
-//! and what is hashed must not depend on the reading of a pattern.
+//! The grammar of CRA's identifiers, in code instead of patterns: what is
+//! hashed must not depend on a pattern library.
 
 use crate::wire::time::UnixSeconds;
 
-/// The version of a lowercase, hyphenated UUID; none when it is no UUID of
-/// that spelling. Upstream's own examples carry versions RFC 9562 does not
-/// know, so the version is told and not judged.
+/// The version of a lowercase, hyphenated UUID. Any version is accepted,
+/// because upstream's own examples have versions unknown to RFC 9562.
 pub fn uuid_version(text: &str) -> Option<u8> {
     let fits = text.len() == 36
         && text.bytes().enumerate().all(|(i, b)| match i {
@@ -43,8 +42,8 @@ pub(super) fn is_event_type(text: &str) -> bool {
         && rest.all(|part| !part.is_empty() && part.bytes().all(|b| lower(b) || b == b'_'))
 }
 
-/// An RFC 3339 time in its widest form that still has one spelling for each
-/// field: four digits of year, `T`, seconds, `Z` or an offset.
+/// An RFC 3339 time with four digits of year, `T`, seconds, and `Z` or an
+/// offset.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Stamp {
     /// Digits after the second.
@@ -71,13 +70,13 @@ impl Stamp {
         if !is_utc && !matches_shape(zone, "+dd:dd") && !matches_shape(zone, "-dd:dd") {
             return None;
         }
-        // The calendar decides last: the 31st of June has the right shape.
+        // The shape does not exclude the 31st of June.
         text.parse::<jiff::Timestamp>().ok()?;
         let time = UnixSeconds::from_rfc3339(text);
         Some(Self { fraction: fraction.unwrap_or(0), is_utc, time })
     }
 
-    /// As this profile produces it: exactly six digits and `Z`.
+    /// As Capstan writes times: exactly six digits and `Z`.
     pub(super) fn is_exact(&self) -> bool {
         self.fraction == 6 && self.is_utc
     }
@@ -122,7 +121,7 @@ fn is_prerelease(text: &str) -> bool {
 
 /// A range of versions: alternatives by `||`, each `a - b` or comparators
 /// (`^ ~ > >= < <= =`) by spaces or commas; parts may be missing or `*`, `x`.
-/// The seed says no more than "semver-range"; this is what package managers
+/// The specification only says "semver-range"; this is what package managers
 /// have in common.
 pub(super) fn is_semver_range(text: &str) -> bool {
     text.split("||").all(|one| {

@@ -1,8 +1,8 @@
 //! Records of the CRA protocols 1.0: TRACE event chains, CARP requests and
 //! resolutions, Atlas manifests.
 //!
-//! In: a payload. Out: a record and findings, each at its JSON pointer. The
-//! errors among them make `ok` false; nothing here refuses anything.
+//! In: a payload. Out: a record and findings, each at its JSON pointer. Errors
+//! make `ok` false.
 
 pub mod atlas;
 pub mod carp;
@@ -17,5 +17,4 @@ pub use atlas::AtlasRecord;
 pub use carp::CarpRecord;
 pub use trace::TraceRecord;
 
-/// Whether a text is a UUID of RFC 9562 in lowercase, and of which version.
 pub use grammar::uuid_version;

@@ -1,13 +1,13 @@
-//! What is noticed while reading one payload, bounded: a hostile payload can
+//! The findings of one payload. They are limited, because a hostile payload can
 //! break a rule on every line.
 
 use crate::profile::finding::{Finding, Severity};
 
-/// Findings kept of one payload. Enough for a person, and for a policy, which
-/// asks for codes.
+/// Findings kept of one payload: enough for people, and for policies, which
+/// look at codes.
 const FINDINGS_MAX: usize = 100;
 
-/// The code of the last finding, when there are more.
+/// The code of the last finding if some were left out.
 pub(super) const NOTES_CODES: &[&str] = &["cra-findings-left-out"];
 
 /// The findings of one payload.
@@ -19,7 +19,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// It breaks the profile.
+    /// Notes a violation of the profile.
     pub(super) fn error(
         &mut self,
         code: &'static str,
@@ -33,20 +33,20 @@ impl Notes {
         }
     }
 
-    /// Something that is said once for a payload, at its first place.
+    /// Notes the first finding of a code, and no further ones.
     pub(super) fn once(
         &mut self,
         severity: Severity,
         code: &'static str,
-        told: impl FnOnce() -> (String, String),
+        describe: impl FnOnce() -> (String, String),
     ) {
         if self.found.iter().all(|finding| finding.code != code) {
-            let (at, detail) = told();
+            let (at, detail) = describe();
             self.found.push(Finding::new(severity, code, at, detail));
         }
     }
 
-    /// Probably not what the producer meant.
+    /// Notes what the producer probably did not mean.
     pub(super) fn warning(
         &mut self,
         code: &'static str,
@@ -65,15 +65,15 @@ impl Notes {
         room
     }
 
-    /// Whether an error was found.
+    /// Whether there is an error.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// The findings, with a last one that says how many were left out.
+    /// The findings; the last states how many were left out.
     pub(super) fn into_findings(mut self) -> Vec<Finding> {
         if self.left_out > 0 {
-            let detail = format!("{} findings more, not listed", self.left_out);
+            let detail = format!("{} more findings, not listed", self.left_out);
             self.found.push(Finding::new(Severity::Info, "cra-findings-left-out", "", detail));
         }
         self.found

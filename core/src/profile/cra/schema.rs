@@ -1,7 +1,7 @@
 //! The JSON Schemas of CARP and Atlas, written from the text of CRA 1.0.
 //!
 //! In: a document. Out: every violation at its JSON pointer. Objects are open
-//! where the text does not close them: a member nobody defined is no breach.
+//! unless the text closes them: unknown members are allowed.
 
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
@@ -11,7 +11,7 @@ use super::grammar::{Stamp, is_semver, is_semver_range, uuid_version};
 use super::notes::Notes;
 use crate::wire::json::{Json, pointer_token};
 
-/// A schema of ours, compiled; none if it were broken, which a test excludes.
+/// Compiles one of our schemas. A test checks that all compile.
 pub(super) fn compile(text: &str) -> Option<Validator> {
     let schema: Value = serde_json::from_str(text).ok()?;
     let mut options = jsonschema::options().should_validate_formats(true);
@@ -30,7 +30,7 @@ pub(super) fn check(
     notes: &mut Notes,
 ) {
     let Some(validator) = validator else {
-        notes.error(code, "", "there is no schema to judge it by");
+        notes.error(code, "", "its schema does not compile");
         return;
     };
     for error in validator.iter_errors(value) {
@@ -48,13 +48,13 @@ pub(super) fn check(
     }
 }
 
-/// Some messages list what is allowed, and an instance can be long.
+/// Messages may list all allowed values.
 fn shortened(text: String) -> String {
     if text.chars().count() <= 200 { text } else { text.chars().take(200).chain(['…']).collect() }
 }
 
-/// The same value for the schema reader. A number beyond its types is as
-/// wrong as null is where a number is asked for, and as free where not.
+/// The same value for the schema validator. A number beyond its types becomes
+/// null, which is wrong wherever the schema wants a number.
 pub(super) fn to_serde(value: &Json) -> Value {
     match value {
         Json::Null => Value::Null,

@@ -1,12 +1,14 @@
-//! Who caused whom: questions to the graph of predecessors.
+//! Ancestors and order of records, from the graph of predecessors.
 //!
-//! In: a graph that gives the predecessors of a record, two names, a budget.
-//! Out: an answer, or which limit or missing record stood in the way. Two
-//! records are ordered only if one is an ancestor of the other; everything
-//! else is concurrent, whatever times their payloads carry. Names are no
-//! addresses, so a graph may hold a circle, and a walk must end all the same.
+//! In: a graph that gives the predecessors of a record, two ids, a budget.
+//! Out: the relation, or the limit or missing record that prevented it. Two
+//! records are ordered only if one is an ancestor of the other; otherwise they
+//! are concurrent, whatever times their payloads state. Ids are chosen freely,
+//! so a graph may contain cycles, and a walk must still end.
 
 use std::collections::{HashSet, VecDeque};
+
+use strum::IntoStaticStr;
 
 use crate::wire::budget::{Budget, BudgetExhausted};
 
@@ -15,28 +17,27 @@ pub trait Predecessors {
     /// Why a lookup can fail.
     type Error;
 
-    /// The direct predecessors of a record, or none if it is not known. Of a
-    /// name with several contents: those of all of them. What reading them
-    /// costs is taken from the budget here.
+    /// The direct predecessors of a record; of an id with several contents,
+    /// those of all of them. Takes the cost of reading from the budget.
     fn of(&mut self, id: &str) -> Result<Found, Self::Error>;
 
-    /// What is left for the walk, which pays for every link it follows.
+    /// The budget, from which the walk pays for every link it follows.
     fn budget(&mut self) -> &mut Budget;
 }
 
-/// What a lookup finds: the predecessors of a record, that there is no such
-/// record, or that the budget does not reach for it.
+/// The predecessors of a record, none if it is not known, or an error if the
+/// budget is spent.
 pub type Found = Result<Option<Vec<String>>, BudgetExhausted>;
 
-/// Edges between the record asked about and the farthest one looked up.
+/// Edges between the start of a walk and the farthest record looked up.
 pub const DEPTH_MAX: usize = 10_000;
 
-/// What ended a walk early.
+/// Why a walk ended early.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Limit {
-    /// The lineage is longer than the walk.
+    /// The lineage is deeper than the walk may go.
     Depth,
-    /// The lineage has more records, links or bytes than the walk may cost.
+    /// The lineage has more records, links or bytes than the budget allows.
     Budget(BudgetExhausted),
 }
 
@@ -47,7 +48,7 @@ impl From<BudgetExhausted> for Limit {
 }
 
 impl Limit {
-    /// A stable word.
+    /// The stable code.
     pub fn code(self) -> &'static str {
         match self {
             Self::Depth => "pacr-limit-depth",
@@ -61,37 +62,34 @@ impl Limit {
 /// Whether one record is an ancestor of another.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Ancestry {
-    /// It is.
     Yes,
-    /// It is not: the whole lineage was seen.
+    /// No; the whole lineage was searched.
     No,
-    /// It was not found within the limits.
+    /// Not found within the limits.
     LimitReached(Limit),
-    /// It was not found, and the lineage leads to a record that is not known.
+    /// Not found, and the lineage leads to this unknown record.
     Unresolved {
-        /// The first of those.
         missing: String,
     },
 }
 
 /// How two records are ordered.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Order {
     /// The first is an ancestor of the second.
     Before,
     /// The second is an ancestor of the first.
     After,
-    /// Neither is.
+    /// Neither is an ancestor of the other.
     Concurrent,
-    /// Both are, so one of their names is used twice.
+    /// Each is an ancestor of the other, so some id is used twice.
     Circular,
-    /// They are one record.
+    /// They have the same id.
     Same,
-    /// A walk ended early.
     LimitReached(Limit),
-    /// A lineage leads to a record that is not known.
+    /// A lineage leads to this unknown record.
     Unresolved {
-        /// The first of those.
         missing: String,
     },
 }
@@ -99,15 +97,7 @@ pub enum Order {
 impl Order {
     /// Its name in reports and the API.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Before => "before",
-            Self::After => "after",
-            Self::Concurrent => "concurrent",
-            Self::Circular => "circular",
-            Self::Same => "same",
-            Self::LimitReached(_) => "limit-reached",
-            Self::Unresolved { .. } => "unresolved",
-        }
+        self.into()
     }
 }
 
@@ -116,15 +106,15 @@ impl Order {
 pub struct Ancestors {
     /// Every ancestor that was reached, nearest first.
     pub ids: Vec<String>,
-    /// Those of them, and the record itself, that are not known.
+    /// Unknown records among them, the start included.
     pub missing: Vec<String>,
-    /// Why there may be more.
+    /// Why the walk ended early, if it did.
     pub limit: Option<Limit>,
-    /// Where there may be more: what was reached and not followed.
+    /// Records that were reached but not followed.
     pub unexplored: Vec<String>,
 }
 
-/// All ancestors of a record, as far as depth and budget go.
+/// All ancestors of a record, within depth and budget.
 pub fn ancestors<G: Predecessors>(
     graph: &mut G,
     id: &str,
@@ -133,8 +123,8 @@ pub fn ancestors<G: Predecessors>(
     walk(graph, id, depth, |_| false).map(|(ancestors, _)| ancestors)
 }
 
-/// Whether `ancestor` is one of `id`. A record is its own ancestor only in a
-/// circle.
+/// Whether `ancestor` is an ancestor of `id`. Only in a cycle a record is its
+/// own ancestor.
 pub fn is_ancestor<G: Predecessors>(
     graph: &mut G,
     ancestor: &str,
@@ -181,7 +171,7 @@ pub fn order<G: Predecessors>(
     })
 }
 
-/// Breadth first, so that depth is the shortest way. Ends at the first
+/// Breadth first, so that depth is the shortest path. Ends at the first
 /// ancestor that is `wanted`.
 fn walk<G: Predecessors>(
     graph: &mut G,
@@ -229,13 +219,8 @@ fn walk<G: Predecessors>(
 }
 
 impl Ancestors {
-    /// Ends at `name`, of which not everything was followed.
-    fn cut(
-        mut self,
-        spent: BudgetExhausted,
-        name: String,
-        queue: VecDeque<(String, usize)>,
-    ) -> Self {
+    /// Ends the walk at `name`, whose links were not all followed.
+    fn cut(mut self, spent: BudgetExhausted, name: String, queue: VecDeque<(String, usize)>) -> Self {
         self.limit = Some(spent.into());
         self.unexplored.push(name);
         self.unexplored.extend(queue.into_iter().map(|(name, _)| name));

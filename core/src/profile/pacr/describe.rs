@@ -1,35 +1,34 @@
-//! A plain description of an event, as people and scripts write it.
+//! Descriptions of events, as people and scripts write them.
 //!
 //! In: the JSON of a record, in which an Estimate may also be a number or
-//! `[point, lower, upper]`, the identity and the predecessors may be left
-//! out, and the payload may be given as `intervention`, `sim_real_corr` and
-//! `inner`. Out: a whole record that breaks no rule but maybe 6 and 7.
+//! `[point, lower, upper]`, identity and predecessors may be left out, and the
+//! payload may be given as `intervention`, `sim_real_corr` and `inner`. Out: a
+//! complete record that breaks no rule, except possibly 6 and 7.
 
 use super::PacrRecord;
 use super::hashed::{Disclosure, SALT_BYTES};
-use super::id::CausalId;
 use super::tag::{Kind, Tag};
+use super::tuple::CausalId;
 use super::tuple::SixTuple;
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::digest::Digest;
 use crate::wire::json::{self, Json};
 use crate::wire::text;
 
-/// What is understood in place of `payload`.
+/// Members that may replace `payload`.
 const IN_PAYLOAD: &[&str] = &["intervention", "sim_real_corr", "inner"];
 
-/// Stands for an identity that is not known yet.
+/// Placeholder for an identity that is still to be derived.
 const UNNAMED: &str = "FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF";
 
-/// Makes the record that a description means, with the flags it carries.
+/// Makes the record of a description, with its warnings and notes.
 pub fn describe(description: &[u8]) -> Result<(SixTuple, Vec<Finding>), Error> {
     let Described { tuple, is_named, flags } = read(description)?;
     Ok((named(tuple, is_named)?, flags))
 }
 
-/// The same with a payload that is only a digest of what the application says,
-/// and what discloses it. A derived identity comes from the digest as well: it
-/// tells nobody more than the record does.
+/// The same with a hashed payload, and the disclosure that opens it. A derived
+/// identity also comes from the hashed payload, so it reveals nothing more.
 pub fn describe_hashed(
     description: &[u8],
     salt: &[u8; SALT_BYTES],
@@ -39,7 +38,7 @@ pub fn describe_hashed(
     Ok((named(tuple, is_named)?, disclosure))
 }
 
-/// A description as it was read.
+/// A description and the record it gives.
 struct Described {
     tuple: SixTuple,
     is_named: bool,
@@ -54,7 +53,7 @@ fn read(description: &[u8]) -> Result<Described, Error> {
     let is_named = members.iter().any(|(name, _)| name == "id");
     let record = record(members)?;
     let (record, findings) = PacrRecord::of(&record, Digest::of(description), Vec::new());
-    // A member we do not know would be lost, and its writer should hear it.
+    // An unknown member would be lost, so it is an error here.
     let (broken, flags): (Vec<_>, Vec<_>) = findings
         .into_iter()
         .partition(|f| f.severity == Severity::Error || f.code == "pacr-member-unknown");
@@ -71,7 +70,7 @@ fn named(mut tuple: SixTuple, is_named: bool) -> Result<SixTuple, Error> {
     Ok(tuple)
 }
 
-/// The same description is the same event: its name comes from what it says.
+/// The same description is the same event: its id is derived from its content.
 fn derived(tuple: &SixTuple) -> Result<CausalId, Error> {
     let digest = Digest::of_parts(&[b"capstan-pacr-id-v1\0", &tuple.to_cbor()]);
     let id = digest.as_bytes().first_chunk::<16>().and_then(|half| CausalId::from_bytes(half));
@@ -104,7 +103,7 @@ fn record(members: Vec<(String, Json)>) -> Result<Json, Error> {
     Ok(Json::Object(record))
 }
 
-/// The payload from its parts; nothing at all is an empty one.
+/// The payload from its parts; without any, an empty one.
 fn payload(given: &Json) -> Result<Json, Error> {
     if given.members().is_some_and(<[_]>::is_empty) {
         return Ok("".into());
@@ -114,9 +113,9 @@ fn payload(given: &Json) -> Result<Json, Error> {
         Some(value) => value.text().map(Some).ok_or(wrong(&format!("/{name}"), "a string")),
     };
     let name = text_of("intervention")?.unwrap_or(Kind::Observe.name());
-    let kind = Kind::from_name(name).ok_or_else(|| {
-        let names = Kind::ALL.map(Kind::name).join(", ");
-        wrong("/intervention", &format!("one of {names}"))
+    let kind: Kind = name.parse().map_err(|_| {
+        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        wrong("/intervention", &format!("one of {}", names.join(", ")))
     })?;
     let sim_real_corr = match given.get("sim_real_corr") {
         None => None,
@@ -130,7 +129,7 @@ fn payload(given: &Json) -> Result<Json, Error> {
     Ok(text::base64(&Tag { kind, sim_real_corr, inner }.write()).into())
 }
 
-/// A number, or three, as the object an Estimate is.
+/// Expands a number, or an array of three, to an Estimate object.
 fn spread(value: &mut Json) {
     let [point, lower, upper] = match &*value {
         Json::Number(_) => [&*value, &*value, &*value],
@@ -148,31 +147,22 @@ fn wrong(at: &str, wanted: &str) -> Error {
     Error::Wrong { at: at.to_owned(), wanted: wanted.to_owned() }
 }
 
-/// Why a description is no record.
+/// Why a description does not give a record.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The record would break the draft.
+    /// The record would violate the draft.
     #[error("{}", listed(findings))]
-    Broken {
-        /// All that is wrong.
-        findings: Vec<Finding>,
-    },
-    /// It is not JSON.
+    Broken { findings: Vec<Finding> },
     #[error("the description is not JSON")]
     NotJson(#[source] json::Error),
-    /// A part of it says something else.
+    /// The member at a JSON pointer is wrong.
     #[error("{at:?} must be {wanted}")]
-    Wrong {
-        /// JSON pointer.
-        at: String,
-        /// What would be right.
-        wanted: String,
-    },
+    Wrong { at: String, wanted: String },
 }
 
 impl Error {
-    /// A stable word.
+    /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Broken { .. } => "pacr-record-broken",

@@ -4,19 +4,19 @@
 //! finding with its pointer for each that could not.
 
 use super::form::Form;
-use super::id::CausalId;
+use super::tuple::CausalId;
 use super::tuple::{CognitiveSplit, Estimate, Resources, SixTuple, as_set};
 use super::{PAYLOAD_BYTES_MAX, PREDECESSORS_MAX, violation};
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::json::pointer_token;
 
-/// What could be read of a record.
+/// The parts of a record that could be read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Parts {
     pub(super) id: Option<CausalId>,
     /// As written, duplicates and sentinel included.
     pub(super) predecessors: Vec<CausalId>,
-    /// How many are written, whether or not they could be read.
+    /// How many are listed, readable or not.
     pub(super) predecessors_written: usize,
     pub(super) landauer_cost: Option<Estimate>,
     pub(super) energy: Option<Estimate>,
@@ -29,7 +29,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The whole record, if nothing is missing.
+    /// The record, if it is complete.
     pub(super) fn tuple(&self) -> Option<SixTuple> {
         Some(SixTuple {
             id: self.id?,
@@ -54,7 +54,7 @@ const SPLIT: &[&str] = &["statistical_complexity", "entropy_rate", "info_gain"];
 pub(super) fn read<F: Form>(form: &F, findings: &mut Vec<Finding>) -> Parts {
     let mut reader = Reader { findings };
     if !form.is_map() {
-        let detail = format!("{}, not a map of six fields", form.kind());
+        let detail = format!("{}, not a map", form.kind());
         reader.findings.push(violation("pacr-not-a-map", "", detail));
         return Parts::default();
     }
@@ -95,15 +95,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Rule 1: there, and not null.
+    /// Rule 1: present and not null.
     fn required<'f, F: Form>(&mut self, form: &'f F, within: &str, name: &str) -> Option<&'f F> {
         let (code, what) = match form.member(name) {
             None => ("pacr-field-missing", "missing"),
             Some(value) if value.is_null() => ("pacr-field-null", "null"),
             Some(value) => return Some(value),
         };
-        let told = (format!("{within}/{name}"), format!("{name} is {what}"));
-        self.findings.push(Finding::of_check(1, Severity::Error, code, told));
+        let (at, detail) = (format!("{within}/{name}"), format!("{name} is {what}"));
+        self.findings.push(Finding::new(Severity::Error, code, at, detail).of_check(1));
         None
     }
 
@@ -116,7 +116,7 @@ impl Reader<'_> {
         id
     }
 
-    /// Beyond the limit nothing is read: which causes would count?
+    /// Beyond the limit none is read.
     fn predecessors<F: Form>(&mut self, form: &F) -> Vec<CausalId> {
         let at = "/predecessors";
         let Some(items) = form.items() else {
@@ -185,15 +185,14 @@ impl Reader<'_> {
         Some(payload)
     }
 
-    /// The draft allows more fields, only none that means the same as one of
-    /// its own, which nobody can check. One finding for each map, so that a
-    /// map of many strangers is not a flood.
+    /// The draft allows more fields. One finding for each map, so that a map
+    /// of many unknown members does not flood the report.
     fn unknown_members<F: Form>(&mut self, form: &F, at: &str, known: &[&str]) {
         let names = form.names();
-        let mut strangers = names.iter().filter(|name| !known.contains(&name.as_str()));
-        let Some(first) = strangers.next() else { return };
+        let mut unknown = names.iter().filter(|name| !known.contains(&name.as_str()));
+        let Some(first) = unknown.next() else { return };
         let place = format!("{at}{}", pointer_token(first));
-        let detail = match strangers.count() {
+        let detail = match unknown.count() {
             0 => "not a member the draft defines".to_owned(),
             more => format!("this and {more} more are not members the draft defines"),
         };

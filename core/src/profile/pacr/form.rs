@@ -1,35 +1,31 @@
-//! The two encodings, asked the same questions. Each has exact rules; neither
-//! borrows from the other.
+//! The two encodings behind one interface, each with its own exact rules.
 
-use super::id::CausalId;
+use super::tuple::CausalId;
 use crate::wire::cbor::Value;
 use crate::wire::json::Json;
 use crate::wire::text;
 
-/// A value of an encoding.
+/// A value in one of the encodings.
 pub(super) trait Form: Sized {
-    /// What an identity looks like, for messages.
+    /// The forms of an identity, an Estimate and a payload, for messages.
     const ID: &'static str;
-    /// What an Estimate looks like, for messages.
     const ESTIMATE: &'static str;
-    /// What a payload looks like, for messages.
     const PAYLOAD: &'static str;
-    /// Where point, lower and upper are in an Estimate.
+    /// Pointer tokens of point, lower and upper in an Estimate.
     const PLACES: [&'static str; 3];
 
     fn kind(&self) -> &'static str;
     fn is_null(&self) -> bool;
     fn is_map(&self) -> bool;
-    /// A member of a map.
     fn member(&self, name: &str) -> Option<&Self>;
-    /// The names of a map, those that are no text in diagnostic notation.
+    /// The keys of a map; one that is not text in diagnostic notation.
     fn names(&self) -> Vec<String>;
     fn items(&self) -> Option<&[Self]>;
     fn id(&self) -> Option<CausalId>;
     fn payload(&self) -> Option<Vec<u8>>;
     /// Point, lower and upper, if this has the form of an Estimate.
     fn estimate(&self) -> Option<[Option<&Self>; 3]>;
-    /// A number as a double, which may be infinite or none.
+    /// A number as a double, which may be infinite or NaN.
     fn number(&self) -> Option<f64>;
 }
 
@@ -75,7 +71,7 @@ impl Form for Json {
         self.is_map().then(|| Self::PLACES.map(|name| self.get(name)))
     }
 
-    /// Beyond the range of a double the nearest one is infinite.
+    /// Infinite beyond the range of a double.
     fn number(&self) -> Option<f64> {
         if let Self::Number(token) = self { token.parse().ok() } else { None }
     }
@@ -129,7 +125,7 @@ impl Form for Value<'_> {
         }
     }
 
-    /// A whole number stands for the double next to it, as in JSON.
+    /// A whole number is rounded to a double, as in JSON.
     fn number(&self) -> Option<f64> {
         match self {
             Self::Float(number) => Some(*number),

@@ -1,10 +1,10 @@
-//! What the draft's authors write, made what the draft demands.
+//! Converts what the draft's authors write to the form the draft demands.
 //!
-//! Its own example has ULIDs for identities; its reference implementation has
-//! numbers of up to 128 bits, and payloads as arrays of bytes. What this does
-//! not know it leaves alone, for the reader to refuse.
+//! The draft's own example has ULIDs for identities; its reference
+//! implementation writes numbers of up to 128 bits, and payloads as arrays of
+//! bytes. Anything else is left unchanged, for the reader to refuse.
 
-use super::id::CausalId;
+use super::tuple::CausalId;
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::json::Json;
 use crate::wire::text;
@@ -29,12 +29,11 @@ pub(super) fn convert(json: &mut Json) -> Vec<Finding> {
 
 fn id(value: &mut Json, at: String) -> Option<Finding> {
     let (id, code, what) = match &*value {
-        Json::Text(ulid) => (CausalId::from_ulid(ulid)?, "pacr-id-ulid-converted", "a ULID"),
-        Json::Number(token) => {
-            (CausalId::from_number(token)?, "pacr-id-number-converted", "a number")
-        }
+        Json::Text(text) => (from_ulid(text)?, "pacr-id-ulid-converted", "a ULID"),
+        Json::Number(token) => (token.parse().ok()?, "pacr-id-number-converted", "a number"),
         _ => return None,
     };
+    let id = CausalId::from_bytes(&id.to_be_bytes())?;
     *value = Json::Text(id.to_string());
     Some(Finding::new(Severity::Info, code, at, format!("{what}, read as {id}")))
 }
@@ -45,4 +44,17 @@ fn payload(value: &mut Json) -> Option<Finding> {
     *value = Json::Text(text::base64(&bytes));
     let (code, detail) = ("pacr-payload-converted", "an array of bytes, read as a payload");
     Some(Finding::new(Severity::Info, code, "/payload", detail))
+}
+
+/// A ULID: 26 uppercase characters of Crockford's alphabet, the first of which
+/// holds three bits.
+pub(super) fn from_ulid(ulid: &str) -> Option<u128> {
+    const ALPHABET: &str = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    if ulid.len() != 26 || !ulid.starts_with(|first| ('0'..='7').contains(&first)) {
+        return None;
+    }
+    ulid.chars().try_fold(0_u128, |number, c| {
+        let digit = u128::try_from(ALPHABET.find(c)?).ok()?;
+        Some(number << 5 | digit)
+    })
 }

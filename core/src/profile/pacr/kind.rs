@@ -23,7 +23,7 @@ pub static KIND: RecordKind = RecordKind {
 };
 
 impl Record for PacrRecord {
-    /// A record names nobody and no time; it is never its own predecessor.
+    /// A record states no agent and no time; it is never its own predecessor.
     fn summary(&self) -> Summary {
         let causes = tuple::as_set(&self.parts.predecessors);
         let others = causes.into_iter().filter(|cause| Some(*cause) != self.parts.id);
@@ -61,7 +61,7 @@ impl Record for PacrRecord {
     }
 }
 
-/// What reading a record can notice, besides JSON or CBOR that is none.
+/// Findings of reading a record, besides those of JSON and CBOR.
 const CODES: &[&str] = &[
     "pacr-correlation-out-of-range",
     "pacr-energy-below-landauer",
@@ -91,6 +91,6 @@ const CODES: &[&str] = &[
     "pacr-time-not-positive",
 ];
 
-/// What only an import notices. No policy meets these.
+/// Findings of an import alone, which no policy sees.
 const IMPORT_CODES: &[&str] =
     &["pacr-id-number-converted", "pacr-id-ulid-converted", "pacr-payload-converted"];

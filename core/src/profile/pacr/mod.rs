@@ -1,17 +1,15 @@
 //! Physically Annotated Causal Records (draft-aevum-causal-intervention-record-00).
 //!
-//! In: a payload in either encoding. Out: a record, and findings in a fixed
-//! order: what cannot be read, then rules 2 to 9 over all that can. Nothing
-//! stops at the first violation. Rules 6 and 7 flag, every other one is an
-//! error. A tag that cannot be read never makes a record an observation.
+//! In: a payload in either encoding. Out: a record, and all findings in a fixed
+//! order: what cannot be read, then rules 2 to 9 over what can. Violations of
+//! rules 6 and 7 are warnings, all others errors. A record whose tag cannot be
+//! read never counts as an observation.
 
-mod compare;
 pub mod dag;
 mod describe;
 mod fields;
 mod form;
 mod hashed;
-mod id;
 mod import;
 mod kind;
 mod prov;
@@ -21,20 +19,21 @@ mod tag;
 mod tests;
 mod tuple;
 
+use strum::IntoStaticStr;
+
 use crate::profile::PayloadForm;
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::cbor::Value;
 use crate::wire::digest::Digest;
 use crate::wire::json::Json;
 
-pub use compare::{Compared, Comparison, Estimates};
 pub use describe::{Error as DescriptionError, describe, describe_hashed};
 pub use hashed::{Disclosure, SALT_BYTES};
-pub use id::CausalId;
 pub use kind::KIND;
 pub use prov::{mark_cut, prov, prov_bytes};
 pub use tag::{Error as TagError, Kind, Tag};
-pub use tuple::{CognitiveSplit, Estimate, Resources, SixTuple};
+pub use tuple::{CausalId, CognitiveSplit, Compared, Comparison, Estimate, Estimates};
+pub use tuple::{Resources, SixTuple};
 
 use fields::Parts;
 
@@ -43,7 +42,7 @@ pub const JSON_CONTENT_TYPE: &str = "application/pacr+json";
 /// The content type of a record in CBOR.
 pub const CBOR_CONTENT_TYPE: &str = "application/pacr+cbor";
 
-/// Predecessors of one record. Typical sets hold one to four; each costs one
+/// Predecessors of one record. Typical records have one to four; each takes a
 /// row of the index, and this many fill a third of the largest statement.
 pub const PREDECESSORS_MAX: usize = 1024;
 
@@ -51,7 +50,7 @@ pub const PREDECESSORS_MAX: usize = 1024;
 /// and the rest of the record.
 pub const PAYLOAD_BYTES_MAX: usize = 48 * 1024;
 
-/// How a record is written.
+/// How a record is encoded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Encoding {
     /// 7.2: byte strings, Estimates as `[point, lower, upper]`.
@@ -70,25 +69,23 @@ impl Encoding {
     }
 }
 
-/// What the draft says of a record. Whether it is kept is another question.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// The verdict of the draft's rules; whether the log admits the record is for
+/// its policy to decide.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// Every rule holds.
     Valid,
-    /// Rule 6 or 7 does not: malformed, to be flagged, may be stored.
+    /// Only rule 6 or 7 is broken: the record is flagged and may be stored.
     Flagged,
-    /// Another rule does not.
+    /// Another rule is broken.
     Refused,
 }
 
 impl Verdict {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Valid => "valid",
-            Self::Flagged => "flagged",
-            Self::Refused => "refused",
-        }
+        self.into()
     }
 
     fn of(findings: &[Finding]) -> Self {
@@ -103,7 +100,7 @@ impl Verdict {
     }
 }
 
-/// A record as it was read.
+/// A record and the verdict about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PacrRecord {
     content: Digest,
@@ -120,14 +117,14 @@ impl PacrRecord {
             Encoding::Json => match Json::read(bytes) {
                 Ok(json) => Self::of(&json, content, Vec::new()),
                 Err(e) => {
-                    let detail = format!("not the JSON a record is: {e}");
+                    let detail = format!("not valid JSON: {e}");
                     Self::unreadable(content, violation(e.code(), e.pointer.clone(), detail))
                 }
             },
             Encoding::Cbor => match Value::read(bytes) {
                 Ok(value) => Self::of(&value, content, Vec::new()),
                 Err(e) => {
-                    let detail = format!("not the CBOR a record is: {e}");
+                    let detail = format!("not valid CBOR: {e}");
                     Self::unreadable(content, violation(e.code(), "", detail))
                 }
             },
@@ -136,7 +133,7 @@ impl PacrRecord {
 
     /// Reads JSON that the draft does not define but its authors write: ids
     /// as ULIDs or numbers, a payload as an array of bytes. Every conversion
-    /// is a finding. Nothing that comes with a statement is read this way.
+    /// is a finding. Statements are never read this way.
     pub fn import(bytes: &[u8]) -> (Self, Vec<Finding>) {
         match Json::read(bytes) {
             Ok(mut json) => {
@@ -162,46 +159,44 @@ impl PacrRecord {
         (Self { content, parts, tuple: None, verdict: Verdict::Refused }, vec![finding])
     }
 
-    /// The six fields, when all of them could be read; the rules may still
-    /// say no to them.
+    /// The six fields, if all could be read; they may still break rules.
     pub fn tuple(&self) -> Option<&SixTuple> {
         self.tuple.as_ref()
     }
 
-    /// What the draft says of it.
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// Its identity: a name, not an address. The genesis sentinel names
-    /// nothing.
+    /// Its identity, which is chosen and not derived from its content; none if
+    /// it is the genesis sentinel.
     pub fn id(&self) -> Option<CausalId> {
         self.parts.id.filter(|id| !id.is_sentinel())
     }
 
-    /// How many predecessors it lists, whether or not they could be read.
+    /// The number of predecessors listed, readable or not.
     pub fn predecessors_written(&self) -> usize {
         self.parts.predecessors_written
     }
 
-    /// The length of its payload; 0 if that could not be read.
+    /// The length of its payload; 0 if unreadable.
     pub fn payload_bytes(&self) -> usize {
         self.parts.payload.as_ref().map_or(0, Vec::len)
     }
 
-    /// Whether its payload can be read by everybody.
+    /// Whether its payload is in clear, hashed or empty.
     pub fn payload_form(&self) -> PayloadForm {
         hashed::form(self.parts.payload.as_deref())
     }
 
-    /// Whether its payload is the digest of this disclosure; none if it is no
-    /// digest.
+    /// Whether its payload is the digest of this disclosure; none if the
+    /// payload is not hashed.
     pub fn discloses(&self, disclosure: &[u8]) -> Option<bool> {
         hashed::discloses(self.parts.payload.as_deref()?, disclosure)
     }
 
-    /// How it relates to the world: the name of a kind, or `unknown`. What
-    /// starts as a counterfactual is one, whatever else is wrong with it.
+    /// The name of its kind of intervention, or `unknown`. A tag that starts as
+    /// a counterfactual counts as one even if it is cut short.
     pub fn intervention(&self) -> &'static str {
         match self.parts.payload.as_deref().map(Tag::read) {
             Some(Ok(tag)) => tag.kind.name(),
@@ -210,17 +205,17 @@ impl PacrRecord {
         }
     }
 
-    /// How well the simulation behind a counterfactual matched the world.
+    /// How well the simulation behind a counterfactual matches reality.
     pub fn sim_real_corr(&self) -> Option<f64> {
         Tag::read(self.parts.payload.as_deref()?).ok()?.sim_real_corr
     }
 
-    /// The record as our JSON, when it is whole.
+    /// The record as JSON, if it is complete.
     pub fn to_json(&self) -> Option<Vec<u8>> {
         self.tuple().map(SixTuple::to_json)
     }
 
-    /// The record as deterministic CBOR, when it is whole.
+    /// The record as deterministic CBOR, if it is complete.
     pub fn to_cbor(&self) -> Option<Vec<u8>> {
         self.tuple().map(SixTuple::to_cbor)
     }

@@ -1,22 +1,22 @@
 //! Records as W3C PROV-JSON.
 //!
 //! The identity becomes an activity, the predecessors `wasInformedBy`, the
-//! payload the `prov:value` of an entity the activity generated (in PROV only
-//! entities have one). What a Counterfactual names carries the type
+//! payload the `prov:value` of an entity that the activity generated (in PROV
+//! only entities have one). All of a counterfactual has the type
 //! `pacr:Counterfactual` and `pacr:counterfactual: true`: it never happened.
 
 use serde_json::{Map, Value, json};
 
-use super::id::CausalId;
 use super::tag::{Error, Kind, Tag};
+use super::tuple::CausalId;
 use super::tuple::{Estimate, SixTuple};
 use crate::wire::text;
 
 const DRAFT: &str =
     "https://datatracker.ietf.org/doc/html/draft-aevum-causal-intervention-record-00#";
 
-/// The PROV document of a record, or of all records of a subgraph. What they
-/// name beyond themselves is named there too, and not described.
+/// The PROV document of one record, or of the records of a subgraph. Records
+/// outside it are referred to but not described.
 pub fn prov(records: &[&SixTuple]) -> Value {
     let mut document = Map::new();
     let prefix = json!({
@@ -51,17 +51,17 @@ pub fn prov(records: &[&SixTuple]) -> Value {
     Value::Object(document)
 }
 
-/// Bytes of the document that a record takes, at most: what it is, with seven
-/// estimates of three ends each, its payload, and one relation for each cause.
+/// Upper bound of the bytes that a record takes in the document: its activity
+/// with seven Estimates, its payload, and one relation for each predecessor.
 pub fn prov_bytes(record: &SixTuple) -> usize {
     const RECORD: usize = 3_000;
     const CAUSE: usize = 500;
     RECORD + 2 * record.payload.len() + CAUSE * record.predecessors.len()
 }
 
-/// Says in the document that it leaves out ancestors of a record: why, and the
-/// cursor of the next page, if there is one. They are attributes of the
-/// record's activity, so that the document is still PROV-JSON.
+/// Marks that the document leaves out ancestors of a record: why, and the
+/// cursor of the next page, if there is one. These are attributes of the
+/// record's activity, so the document is still PROV-JSON.
 pub fn mark_cut(document: &mut Value, id: &str, limit: &str, cursor: Option<usize>) {
     let Some(sections) = document.as_object_mut() else { return };
     if let Some(prefix) = sections.get_mut("prefix").and_then(Value::as_object_mut) {
@@ -74,7 +74,7 @@ pub fn mark_cut(document: &mut Value, id: &str, limit: &str, cursor: Option<usiz
     let name = format!("record:{id}");
     match activities.get_mut(&name) {
         Some(Value::Object(attributes)) => attributes.extend(mark),
-        // Several contents under one name: the mark stands beside them.
+        // Several contents under one name: add the mark to the list.
         Some(Value::Array(all)) => all.push(Value::Object(mark)),
         _ => drop(activities.insert(name, Value::Object(mark))),
     }
@@ -112,8 +112,8 @@ fn measured(name: &str, estimate: Estimate) -> [(String, Value); 3] {
     })
 }
 
-/// Says what kind of event this is about. A tag that cannot be read is not
-/// taken for an observation, nor one cut short for anything that happened.
+/// States the kind of event. A tag that cannot be read does not count as an
+/// observation, and a counterfactual cut short remains one.
 fn mark(what: &mut Value, record: &SixTuple) {
     let Some(attributes) = what.as_object_mut() else { return };
     let (kind, score) = match Tag::read(&record.payload) {
@@ -140,8 +140,8 @@ fn literal(of_type: &str, value: String) -> Value {
     json!({ "$": value, "type": of_type })
 }
 
-/// The same name with other contents is listed beside the first, as PROV-JSON
-/// has it; with the same contents it is there once.
+/// Different contents under one name become a list, as PROV-JSON defines it;
+/// equal contents are written once.
 fn put(document: &mut Map<String, Value>, section: &str, name: String, value: Value) {
     let section = document.entry(section).or_insert_with(|| json!({}));
     let Some(named) = section.as_object_mut() else { return };

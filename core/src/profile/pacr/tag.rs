@@ -1,47 +1,33 @@
-//! The intervention tag (section 5): what kind of event a payload is about.
+//! The intervention tag (section 5): what kind of event a payload describes.
 //!
 //! `"PACR" | kind | sim_real_corr, only for Counterfactual | inner payload`.
-//! Whatever starts with the magic is tagged; there is no escape.
+//! Every payload that starts with the magic is tagged; there is no escape.
+
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 /// The first four bytes of a tagged payload.
 const MAGIC: &[u8; 4] = b"PACR";
 
 /// How a record relates to the world (Pearl's hierarchy).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
-    /// Something was seen.
     Observe,
-    /// Something was done to the physical world.
     DoPhysical,
-    /// Something was done to a digital one.
     DoDigital,
-    /// Something was done chemically.
     DoChemical,
-    /// Something was done genetically.
     DoGenetic,
-    /// Something was simulated. It never happened.
+    /// A simulation: it never happened.
     Counterfactual,
 }
 
 impl Kind {
     /// All of them, in the order of their bytes.
-    pub const ALL: [Self; 6] = [
-        Self::Observe,
-        Self::DoPhysical,
-        Self::DoDigital,
-        Self::DoChemical,
-        Self::DoGenetic,
-        Self::Counterfactual,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The kind of a byte.
     pub fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.get(usize::from(byte)).copied()
-    }
-
-    /// The kind with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// Its byte in a tag.
@@ -58,14 +44,7 @@ impl Kind {
 
     /// Its name in policies, reports and the API.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::DoPhysical => "do-physical",
-            Self::DoDigital => "do-digital",
-            Self::DoChemical => "do-chemical",
-            Self::DoGenetic => "do-genetic",
-            Self::Counterfactual => "counterfactual",
-        }
+        self.into()
     }
 
     /// Its name in the draft's registry.
@@ -81,14 +60,14 @@ impl Kind {
     }
 }
 
-/// What the first bytes of a payload say.
+/// The tag of a payload, and the payload behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tag<'a> {
-    /// The kind; `Observe` without a tag.
+    /// `Observe` if there is no tag.
     pub kind: Kind,
-    /// Of a Counterfactual; any double, for rule 9 to judge.
+    /// Only of a Counterfactual. Any double: rule 9 checks the range.
     pub sim_real_corr: Option<f64>,
-    /// What the application put there.
+    /// The application's data.
     pub inner: &'a [u8],
 }
 
@@ -113,7 +92,7 @@ impl<'a> Tag<'a> {
         }
     }
 
-    /// The payload that reads as this tag, always with its magic.
+    /// The tagged payload, always with the magic.
     pub fn write(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.push(self.kind.byte());
@@ -127,28 +106,18 @@ impl<'a> Tag<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A Counterfactual without its whole score.
     #[error("a counterfactual needs 8 bytes of sim_real_corr, {bytes} follow its kind")]
-    CorrelationTruncated {
-        /// How many there are.
-        bytes: usize,
-    },
-    /// Nothing after the magic.
+    CorrelationTruncated { bytes: usize },
     #[error("the tag ends after its magic")]
     KindMissing,
-    /// 0xff.
     #[error("kind 0xff is reserved")]
     KindReserved,
-    /// A kind nobody has defined.
     #[error("kind {byte:#04x} is not defined")]
-    KindUnknown {
-        /// The byte.
-        byte: u8,
-    },
+    KindUnknown { byte: u8 },
 }
 
 impl Error {
-    /// A stable word.
+    /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::CorrelationTruncated { .. } | Self::KindMissing => "pacr-tag-truncated",

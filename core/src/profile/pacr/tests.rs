@@ -64,7 +64,7 @@ pub(super) fn read_json(record: &Written) -> (PacrRecord, Vec<Finding>) {
 }
 
 /// Severity, rule, code and place of each finding.
-fn told(findings: &[Finding]) -> Vec<(&'static str, Option<u8>, &'static str, &str)> {
+fn listed(findings: &[Finding]) -> Vec<(&'static str, Option<u8>, &'static str, &str)> {
     findings.iter().map(|f| (f.severity.name(), f.check, f.code, f.at.as_str())).collect()
 }
 
@@ -82,9 +82,9 @@ fn a_sound_record() {
     assert_eq!((summary.verdict, summary.effect_status, summary.claimed_at), (None, None, None));
 }
 
-type Told = (&'static str, Option<u8>, &'static str, &'static str);
+type Listed = (&'static str, Option<u8>, &'static str, &'static str);
 
-fn error(rule: Option<u8>, code: &'static str, at: &'static str) -> Told {
+fn error(rule: Option<u8>, code: &'static str, at: &'static str) -> Listed {
     ("error", rule, code, at)
 }
 
@@ -93,10 +93,10 @@ fn exact(value: f64) -> Written {
 }
 
 /// Each record gives its finding and no other, and is judged by it.
-fn each_alone(cases: impl IntoIterator<Item = (Written, Told)>) {
+fn each_alone(cases: impl IntoIterator<Item = (Written, Listed)>) {
     for (record, expected) in cases {
         let (record, findings) = read_json(&record);
-        assert_eq!(told(&findings), [expected]);
+        assert_eq!(listed(&findings), [expected]);
         let is_error = expected.0 == "error";
         assert_eq!(record.summary().ok, Some(!is_error), "{expected:?}");
         assert!(findings.iter().all(|f| f.gating == is_error), "{expected:?}");
@@ -192,7 +192,7 @@ fn all_violations_are_reported() {
     assert_eq!(rules, [1, 2, 3, 4, 3, 4, 5, 6, 8]);
     assert_eq!(findings[6].code, "pacr-time-not-positive");
     let not_a_map = read_json(&json!([1]));
-    assert_eq!(told(&not_a_map.1), [("error", None, "pacr-not-a-map", "")]);
+    assert_eq!(listed(&not_a_map.1), [("error", None, "pacr-not-a-map", "")]);
     let nothing = read_json(&json!({}));
     assert_eq!(nothing.1.len(), 6);
     assert!(nothing.1.iter().all(|f| f.code == "pacr-field-missing"));
@@ -214,7 +214,7 @@ fn numbers_that_no_double_holds() {
         tuple.cognitive_split.entropy_rate.upper = odd;
         let (read, findings) = PacrRecord::read(Encoding::Cbor, &tuple.to_cbor());
         let at = "/cognitive_split/entropy_rate/2";
-        assert_eq!(told(&findings), [("error", None, "pacr-not-finite", at)]);
+        assert_eq!(listed(&findings), [("error", None, "pacr-not-finite", at)]);
         assert_eq!(read.verdict(), Verdict::Refused);
     }
 }
@@ -249,8 +249,8 @@ fn a_tag_is_never_an_observation_by_mistake() {
     let (record, _) = read_json(&without("/payload"));
     assert_eq!(record.intervention(), "unknown");
     for kind in Kind::ALL {
-        assert_eq!(Kind::from_byte(kind.byte()), Some(kind));
-        assert_eq!(Kind::from_name(kind.name()), Some(kind));
+        assert_eq!(Kind::from_byte(kind.byte()), Some(*kind));
+        assert_eq!(kind.name().parse(), Ok(*kind));
     }
 }
 

@@ -1,36 +1,74 @@
-//! The six fields of a record, and how we write them.
+//! The six fields of a record, and how they are encoded and compared.
 //!
-//! Our CBOR is deterministic (RFC 8949, 4.2.1, doubles always 64 bits), our
+//! The CBOR is deterministic (RFC 8949, 4.2.1, doubles always 64 bits); the
 //! JSON has sorted members and the shortest decimals that read back. The two
-//! have different digests; nothing compares them.
+//! have different digests, which are never compared.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
-use serde_json::{Value as Written, json};
+use serde_json::{Map, Value as Json, json};
+use strum::IntoStaticStr;
 
 use super::Encoding;
-use super::compare::{Comparison, Estimates};
-use super::id::CausalId;
 use crate::wire::cbor::Value;
 use crate::wire::text;
+
+/// The identity of a record: 128 bits that imply no order; in text 32 uppercase
+/// hex digits.
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct CausalId([u8; 16]);
+
+impl CausalId {
+    /// From 16 bytes, as in CBOR.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// From exactly 32 uppercase hex digits, as in JSON.
+    pub fn from_hex(hex: &str) -> Option<Self> {
+        if hex.bytes().any(|b| b.is_ascii_lowercase()) {
+            return None;
+        }
+        Self::from_bytes(&text::from_hex(hex)?)
+    }
+
+    /// Whether this is the genesis sentinel, which stands for no record.
+    pub fn is_sentinel(self) -> bool {
+        self.0 == [0; 16]
+    }
+
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for CausalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::hex(&self.0).to_ascii_uppercase())
+    }
+}
+
+impl fmt::Debug for CausalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 /// A measurement: the best value and the interval it lies in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The best single value.
     pub point: f64,
-    /// The lower end of the interval.
     pub lower: f64,
-    /// The upper end of the interval.
     pub upper: f64,
 }
 
 impl Estimate {
-    /// What an absent `info_gain` means.
+    /// The value of an absent `info_gain`.
     pub const ZERO: Self = Self { point: 0.0, lower: 0.0, upper: 0.0 };
 
-    /// How two intervals lie to each other. Estimates are compared by overlap,
-    /// never for equality.
+    /// Compares two intervals. Estimates are compared by overlap, never for
+    /// equality.
     pub fn compare(self, other: Self) -> Comparison {
         if self.upper < other.lower {
             Comparison::Below
@@ -41,12 +79,67 @@ impl Estimate {
         }
     }
 
-    fn to_json(self) -> Written {
+    fn to_json(self) -> Json {
         json!({ "lower": self.lower, "point": self.point, "upper": self.upper })
     }
 
     fn to_cbor(self) -> Value<'static> {
         Value::Array([self.point, self.lower, self.upper].map(Value::Float).into())
+    }
+}
+
+/// How the interval of one Estimate relates to another's.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "lowercase")]
+pub enum Comparison {
+    /// It is entirely above the other.
+    Above,
+    /// It is entirely below the other.
+    Below,
+    /// They share a value, so they cannot be distinguished.
+    Overlaps,
+}
+
+impl Comparison {
+    /// Its name in reports and the API.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The Estimates of a record by name, always in the same order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimates([(&'static str, Estimate); 7]);
+
+impl Estimates {
+    /// Compares each with the Estimate of the same name of another record.
+    pub fn compare(self, other: Self) -> Compared {
+        let mut theirs = other.0.into_iter();
+        Compared(self.0.map(|(name, own)| {
+            let other = theirs.next().map_or(own, |(_, estimate)| estimate);
+            (name, own.compare(other))
+        }))
+    }
+}
+
+/// The Estimates of two records, compared by name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Compared([(&'static str, Comparison); 7]);
+
+impl Compared {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Comparison)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Whether no measurement distinguishes the two records.
+    pub fn all_overlap(&self) -> bool {
+        self.iter().all(|(_, how)| how == Comparison::Overlaps)
+    }
+
+    /// As shown in reports and the API.
+    pub fn to_json(self) -> Json {
+        let member = |(name, how): (&str, Comparison)| (name.to_owned(), how.name().into());
+        Json::Object(self.iter().map(member).collect::<Map<_, _>>())
     }
 }
 
@@ -75,17 +168,14 @@ pub struct CognitiveSplit {
 /// A whole record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SixTuple {
-    /// Its name.
     pub id: CausalId,
-    /// What directly caused it: a set, without the genesis sentinel.
+    /// Its direct causes: a set, without the genesis sentinel.
     pub predecessors: Vec<CausalId>,
-    /// The least energy its erasures need, in joules.
+    /// The least energy for the bits it erases, in joules.
     pub landauer_cost: Estimate,
-    /// What it cost.
     pub resources: Resources,
-    /// How much structure its data has.
     pub cognitive_split: CognitiveSplit,
-    /// What the application says, maybe behind an intervention tag.
+    /// The application's data, with or without an intervention tag before it.
     pub payload: Vec<u8>,
 }
 
@@ -117,7 +207,7 @@ impl SixTuple {
         let (resources, split) = (&self.resources, &self.cognitive_split);
         let predecessors = as_set(&self.predecessors);
         let predecessors: Vec<String> = predecessors.iter().map(CausalId::to_string).collect();
-        // In the order of the names, because the map may or may not sort them.
+        // Sorted by name here, because the map may or may not sort.
         let record = json!({
             "cognitive_split": {
                 "entropy_rate": split.entropy_rate.to_json(),
@@ -168,14 +258,14 @@ impl SixTuple {
     }
 }
 
-/// A map in the order of its encoded keys: short names sort before long ones,
-/// because their length comes first.
+/// A map in the order of its encoded keys: the length comes first in each, so
+/// short names sort before long ones.
 fn map<'a, const N: usize>(mut entries: [(&'static str, Value<'a>); N]) -> Value<'a> {
     entries.sort_by_key(|(name, _)| (name.len(), *name));
     Value::Map(entries.into_iter().map(|(name, value)| (Value::Text(name), value)).collect())
 }
 
-/// Causes as the set they are, without the sentinel that stands for none.
+/// Predecessors as a set, without the sentinel.
 pub(super) fn as_set(ids: &[CausalId]) -> BTreeSet<CausalId> {
     ids.iter().copied().filter(|id| !id.is_sentinel()).collect()
 }

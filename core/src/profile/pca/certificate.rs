@@ -1,9 +1,8 @@
-//! A plan certificate as it was read.
+//! Plan certificates.
 
 use super::digest::pc_digest;
 use super::merkle::MerkleRule;
-use super::moment::{Moment, Window};
-use super::shape::Shape;
+use super::shape::{Moment, Shape, Window};
 use crate::envelope::Header;
 use crate::profile::finding::{Finding, Severity};
 use crate::profile::{Record, Summary};
@@ -12,7 +11,7 @@ use crate::wire::jcs::{Suite, SuiteDigest};
 use crate::wire::json::Json;
 use crate::wire::time::UnixSeconds;
 
-/// Steps of one certificate. A statement of 60 KiB holds some 800.
+/// Steps in one certificate. A statement of 60 KiB holds about 800.
 pub const STEPS_MAX: usize = 4096;
 
 const REQUIRED: [&str; 10] = [
@@ -42,14 +41,14 @@ pub struct PcaCertificateRecord {
 }
 
 impl PcaCertificateRecord {
-    /// Reads and judges bytes; never fails, and notices everything.
+    /// Reads and judges a payload; never fails.
     pub fn read(bytes: &[u8]) -> Self {
         let mut shape = Shape::default();
         let payload = shape.json(bytes);
         Self::judge(payload.unwrap_or(Json::Null), shape)
     }
 
-    /// The same for a payload that was read already.
+    /// The same for parsed JSON.
     pub fn of(payload: Json) -> Self {
         Self::judge(payload, Shape::default())
     }
@@ -58,40 +57,36 @@ impl PcaCertificateRecord {
         let is_object =
             shape.findings.is_empty() && shape.object(&payload, "", &REQUIRED, &OPTIONAL);
         if !is_object {
-            let findings = shape.findings;
-            let payload = Json::Null;
+            let (payload, findings) = (Json::Null, shape.findings);
             return Self { payload, pc_digest: None, second_digest: None, window: None, findings };
         }
         let window = members(&mut shape, &payload);
-        let (own, second) =
-            [Suite::PcaV1, Suite::PcaPython].map(|s| pc_digest(s, &payload).ok()).into();
-        digests(&mut shape, &payload, own.as_ref(), second.as_ref());
-        let (pc_digest, second_digest, findings) = (own, second, shape.findings);
-        Self { payload, pc_digest, second_digest, window, findings }
+        let own = pc_digest(Suite::PcaV1, &payload).ok();
+        let second_digest = pc_digest(Suite::PcaPython, &payload).ok();
+        digests(&mut shape, &payload, own.as_ref(), second_digest.as_ref());
+        Self { payload, pc_digest: own, second_digest, window, findings: shape.findings }
     }
 
-    /// What was noticed about it alone.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The payload; null when it is no object.
+    /// The payload; null if it is not an object.
     pub fn payload(&self) -> &Json {
         &self.payload
     }
 
-    /// Its digest under `pca-v1`; none when it has no canonical form.
+    /// Its digest under `pca-v1`; none without a canonical form.
     pub fn pc_digest(&self) -> Option<&SuiteDigest> {
         self.pc_digest.as_ref()
     }
 
-    /// Its digest under `pca-python`: a second opinion, for digests that
-    /// others have computed.
+    /// Its digest under `pca-python`, which other implementations compute.
     pub fn second_digest(&self) -> Option<&SuiteDigest> {
         self.second_digest.as_ref()
     }
 
-    /// Whether it is what the schema says.
+    /// Whether it follows the schema.
     pub fn ok(&self) -> bool {
         !self.findings.iter().any(|finding| finding.gating)
     }
@@ -113,14 +108,14 @@ impl PcaCertificateRecord {
         Digest::from_hex(self.text("merkle_root")?)
     }
 
-    /// The rule that its metadata names, the released one when it names none,
-    /// or the name of a rule nobody knows.
+    /// The rule that its metadata names, by default the released one; an error
+    /// quotes an unknown name.
     pub(super) fn merkle_rule(&self) -> Result<MerkleRule, String> {
         match self.payload.pointer("/metadata/merkle_rule") {
             None => Ok(MerkleRule::Pairs),
             Some(name) => name
                 .text()
-                .and_then(MerkleRule::from_name)
+                .and_then(|name| name.parse().ok())
                 .ok_or_else(|| format!("metadata.merkle_rule is {name:?}")),
         }
     }
@@ -161,12 +156,12 @@ fn members(shape: &mut Shape, payload: &Json) -> Option<Window> {
     }
     shape.an_object(payload, "", "metadata", true);
     let window = shape.window(payload);
-    let steps = shape.array(payload, "", ("steps", STEPS_MAX));
+    let steps = shape.array(payload, "", "steps", STEPS_MAX);
     for (i, item) in steps.iter().enumerate() {
         step(shape, item, &format!("/steps/{i}"));
     }
     if payload.get("steps").and_then(Json::array).is_some_and(<[Json]>::is_empty) {
-        shape.note(Severity::Warning, "pca_no_steps", "/steps", "a plan of nothing");
+        shape.note(Severity::Warning, "pca_no_steps", "/steps", "the plan has no steps");
     }
     window
 }
@@ -181,7 +176,7 @@ fn step(shape: &mut Shape, item: &Json, at: &str) {
     for name in STEP_OPTIONAL {
         shape.text(item, at, name);
     }
-    let capabilities = shape.array(item, at, ("required_capabilities", STEPS_MAX));
+    let capabilities = shape.array(item, at, "required_capabilities", STEPS_MAX);
     let mut seen = std::collections::HashSet::new();
     for (i, capability) in capabilities.iter().enumerate() {
         let place = format!("{at}/required_capabilities/{i}");
@@ -191,14 +186,14 @@ fn step(shape: &mut Shape, item: &Json, at: &str) {
                 shape.error("pca_member_type", &place, detail);
             }
             Some(name) if !seen.insert(name) => {
-                shape.error("pca_capability_repeated", &place, format!("{name:?} again"));
+                shape.error("pca_capability_repeated", &place, format!("{name:?} is repeated"));
             }
             Some(_) => {}
         }
     }
 }
 
-/// What there is to say about the digests, of a certificate alone.
+/// Notes what a certificate alone shows about its digests.
 fn digests(
     shape: &mut Shape,
     payload: &Json,
@@ -212,14 +207,14 @@ fn digests(
         shape.error("pca_digest_mismatch", "/pc_digest", detail);
     }
     if own.map(SuiteDigest::hex) != second.map(SuiteDigest::hex) && own.is_some() {
-        let detail = "numbers or texts that released canonicalisers write differently: \
-                      others may compute another pc_digest";
+        let detail = "released canonicalisers differ on its numbers or texts: others may \
+                      compute another pc_digest";
         shape.note(Severity::Warning, "pca_canonical_divergent", "", detail);
     }
-    let detail = "a certificate alone does not say what its steps were planned under";
+    let detail = "a certificate does not contain what its steps were planned under";
     shape.note(Severity::Info, "pca_plan_unverified", "/plan_digest", detail);
     if payload.get("signature").is_some() {
-        let detail = "the signature is that of the statement; this one was not looked at";
+        let detail = "only the signature of the statement was checked, not this one";
         shape.note(Severity::Info, "pca_signature_not_checked", "/signature", detail);
     }
 }
@@ -232,7 +227,7 @@ pub(super) fn read(header: &Header, bytes: &[u8]) -> (PcaCertificateRecord, Vec<
     if planner.is_some() && issuer != planner {
         let detail = format!(
             "{} signed for {}",
-            issuer.unwrap_or("nobody named"),
+            issuer.unwrap_or("an unnamed issuer"),
             planner.unwrap_or_default()
         );
         findings.push(Finding::new(Severity::Info, "pca_issuer_not_planner", "iss", detail));

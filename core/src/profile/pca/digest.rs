@@ -1,59 +1,44 @@
 //! The nine kinds of digest (PCA-SPEC 5, 6), each under its own label.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::wire::digest::Digest;
 use crate::wire::jcs::{Error, Suite, SuiteDigest};
 use crate::wire::json::Json;
 
 /// What a digest is of.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "UPPERCASE", suffix = "v1")]
 pub enum Label {
     /// The state of the world.
     State,
-    /// What is to be reached.
     Goal,
-    /// The payload of constraints.
+    /// The payload of a constraints document.
+    #[strum(serialize = "CONS")]
     Constraints,
-    /// The policy.
+    #[strum(serialize = "POL")]
     Policy,
     /// The planner's configuration.
+    #[strum(serialize = "CFG")]
     Config,
-    /// One step with all it was planned under.
+    /// One step, with the digests of everything it was planned under.
     Step,
-    /// All steps in their order.
+    /// All steps in order.
     Plan,
-    /// A plan certificate.
+    #[strum(serialize = "PC")]
     Certificate,
     /// One action (Action IR).
+    #[strum(serialize = "AIR")]
     Action,
 }
 
 impl Label {
-    /// All nine, as the specification lists them.
-    pub const ALL: [Self; 9] = [
-        Self::State,
-        Self::Goal,
-        Self::Constraints,
-        Self::Policy,
-        Self::Config,
-        Self::Step,
-        Self::Plan,
-        Self::Certificate,
-        Self::Action,
-    ];
+    /// All nine, in the order of the specification.
+    pub const ALL: &[Self] = Self::VARIANTS;
 
-    /// What is hashed in front of the value.
+    /// The prefix that is hashed before the value.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::State => "STATEv1",
-            Self::Goal => "GOALv1",
-            Self::Constraints => "CONSv1",
-            Self::Policy => "POLv1",
-            Self::Config => "CFGv1",
-            Self::Step => "STEPv1",
-            Self::Plan => "PLANv1",
-            Self::Certificate => "PCv1",
-            Self::Action => "AIRv1",
-        }
+        self.into()
     }
 
     /// The digest of a value under this label.
@@ -65,27 +50,23 @@ impl Label {
 /// Members of a certificate that never influence its digest (6.3).
 const SIGNATURE_FIELDS: [&str; 3] = ["signature", "signatures", "pc_digest"];
 
-/// Optional members for which the schema allows null: null is absent (4.5).
+/// Optional members that may be null, which means absent (4.5).
 const NULLABLE: [&str; 2] = ["merkle_root", "metadata"];
 
-/// The digest of a certificate. Members we do not know are hashed: what the
-/// schema refuses must not pass as something else.
+/// The digest of a certificate. Unknown members are hashed too: a certificate
+/// that the schema refuses must not have the digest of one that it accepts.
 pub fn pc_digest(suite: Suite, certificate: &Json) -> Result<SuiteDigest, Error> {
     let null = NULLABLE.into_iter().filter(|name| certificate.get(name) == Some(&Json::Null));
     let without: Vec<&str> = SIGNATURE_FIELDS.into_iter().chain(null).collect();
     suite.labelled(Label::Certificate.name(), certificate, &without)
 }
 
-/// What a step was planned under, besides the constraints of its certificate.
+/// The digests a step was planned under, besides that of the constraints.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct StepInputs {
-    /// Under `STATEv1`.
     pub state: Digest,
-    /// Under `GOALv1`.
     pub goal: Digest,
-    /// Under `POLv1`.
     pub policy: Digest,
-    /// Under `CFGv1`.
     pub config: Digest,
 }
 
@@ -111,7 +92,7 @@ pub fn step_digest(
     Label::Step.digest(suite, &step)
 }
 
-/// The digest of a plan (6.2): the steps' digests in their order.
+/// The digest of a plan (6.2): over the steps' digests in order.
 pub fn plan_digest(suite: Suite, steps: &[Digest]) -> Result<SuiteDigest, Error> {
     let steps: Vec<Json> = steps.iter().map(|step| step.to_string().into()).collect();
     Label::Plan.digest(suite, &Json::object([("step_digests", Json::from(steps))]))

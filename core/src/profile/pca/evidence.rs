@@ -1,5 +1,5 @@
-//! PCA evidence: digests of proofs kept elsewhere. The specification calls it
-//! "Evidence Capsule"; it is no Agent Action Capsule, and is never called one.
+//! PCA evidence: digests of proofs that are kept elsewhere. The specification
+//! calls it "Evidence Capsule"; it is not an Agent Action Capsule.
 
 use super::shape::Shape;
 use crate::profile::finding::{Finding, Severity};
@@ -7,12 +7,12 @@ use crate::profile::{Record, Summary};
 use crate::wire::digest::Digest;
 use crate::wire::json::Json;
 
-/// Proofs of one evidence record.
+/// Proofs in one evidence record.
 pub const PROOFS_MAX: usize = 4096;
 
 const OPTIONAL: [&str; 3] = ["legal_digest", "attestation_digest", "test_suite_digest"];
 
-/// PCA evidence as it was read.
+/// PCA evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PcaEvidenceRecord {
     payload: Json,
@@ -21,7 +21,7 @@ pub struct PcaEvidenceRecord {
 }
 
 impl PcaEvidenceRecord {
-    /// Reads and judges bytes; never fails, and notices everything.
+    /// Reads and judges a payload; never fails.
     pub fn read(bytes: &[u8]) -> Self {
         let mut shape = Shape::default();
         let payload = shape
@@ -34,28 +34,24 @@ impl PcaEvidenceRecord {
         Self { payload, bytes_digest, findings: shape.findings }
     }
 
-    /// What was noticed about it.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The payload; null when it is no object.
+    /// The payload; null if it is not an object.
     pub fn payload(&self) -> &Json {
         &self.payload
     }
 
     /// Type and digest of each proof.
     pub fn proofs(&self) -> impl Iterator<Item = (&str, &str)> {
-        let proofs = self.payload.get("proofs").and_then(Json::array).unwrap_or_default();
-        proofs
-            .iter()
-            .filter_map(|proof| Some((proof.get("type")?.text()?, proof.get("digest")?.text()?)))
+        let proofs = self.payload.get("proofs").and_then(Json::array).unwrap_or_default().iter();
+        proofs.filter_map(|proof| Some((proof.get("type")?.text()?, proof.get("digest")?.text()?)))
     }
 }
 
 impl Record for PcaEvidenceRecord {
-    /// It has no name of its
-    /// own, so its bytes are its name.
+    /// Evidence has no id, so its record id is the digest of its bytes.
     fn summary(&self) -> Summary {
         Summary {
             record_id: Some(self.bytes_digest.to_string()),
@@ -70,7 +66,7 @@ fn members(shape: &mut Shape, payload: &Json) {
     for name in OPTIONAL {
         shape.digest(payload, "", name);
     }
-    for (i, proof) in shape.array(payload, "", ("proofs", PROOFS_MAX)).iter().enumerate() {
+    for (i, proof) in shape.array(payload, "", "proofs", PROOFS_MAX).iter().enumerate() {
         let at = format!("/proofs/{i}");
         if shape.object(proof, &at, &["type", "digest"], &["uri"]) {
             shape.text(proof, &at, "type");
@@ -79,7 +75,7 @@ fn members(shape: &mut Shape, payload: &Json) {
         }
     }
     if payload.get("proofs").and_then(Json::array).is_some_and(<[Json]>::is_empty) {
-        shape.note(Severity::Info, "pca_no_proofs", "/proofs", "evidence of nothing");
+        shape.note(Severity::Info, "pca_no_proofs", "/proofs", "the evidence has no proofs");
     }
     shape.numbers(payload);
 }

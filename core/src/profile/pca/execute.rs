@@ -1,39 +1,45 @@
-//! The certified execution protocol (PCA-SPEC 8): every check is made, the
-//! first one that fails gives the reason.
+//! The certified execution protocol (PCA-SPEC 8): every check runs, and the
+//! first that fails gives the reason.
 //!
-//! In: a certificate, constraints, observations, a memory of nonces. Out: an
-//! `Evaluation`, from which the verdict of any level follows.
+//! In: a certificate, constraints, observations, the used nonces. Out: an
+//! `Evaluation`, which has a verdict for each level.
 
 mod checks;
 mod signals;
 
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
+
+use strum::{IntoStaticStr, VariantArray};
+
 use super::certificate::PcaCertificateRecord;
-use super::constraints::Constraints;
-use super::memory::NonceMemory;
-use super::observations::Observations;
+use super::inputs::{Constraints, Observations};
 use super::reason::{Decision, ReasonCode};
 use crate::wire::jcs::Suite;
 
 /// The checks, in the order in which they give reasons.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Check {
-    /// Certificate, constraints and observations are what their schemas say.
+    /// Certificate, constraints and observations follow their schemas.
     Inputs,
-    /// The nonce was not used.
+    /// The nonce was not used before.
     Replay,
-    /// The certificate is the expected one.
+    /// The certificate has the expected digest.
     PcDigest,
     /// It names the version of the constraints in force.
     ConstraintsVersion,
-    /// It names their digest, and they have it.
+    /// It names the digest of the constraints in force.
     ConstraintsDigest,
     /// The steps give the plan digest.
+    #[strum(serialize = "plan_digest")]
     Plan,
-    /// Now is within the window.
+    /// The present time is within the effective time.
     EffectiveTime,
-    /// The state is that of the plan.
+    /// The state is the one planned for.
     Toctou,
-    /// Nothing conflicts.
+    /// The conflict detector reports nothing.
     Conflict,
     /// The steps, or proofs of them, lead to the Merkle root.
     Merkle,
@@ -41,48 +47,20 @@ pub enum Check {
     Brs,
     /// Not out of distribution.
     Ood,
-    /// No more is disclosed than may be.
+    /// The disclosure budget is kept.
     Disclosure,
 }
 
 impl Check {
     /// All of them, in order.
-    pub const ALL: [Self; 13] = [
-        Self::Inputs,
-        Self::Replay,
-        Self::PcDigest,
-        Self::ConstraintsVersion,
-        Self::ConstraintsDigest,
-        Self::Plan,
-        Self::EffectiveTime,
-        Self::Toctou,
-        Self::Conflict,
-        Self::Merkle,
-        Self::Brs,
-        Self::Ood,
-        Self::Disclosure,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Inputs => "inputs",
-            Self::Replay => "replay",
-            Self::PcDigest => "pc_digest",
-            Self::ConstraintsVersion => "constraints_version",
-            Self::ConstraintsDigest => "constraints_digest",
-            Self::Plan => "plan_digest",
-            Self::EffectiveTime => "effective_time",
-            Self::Toctou => "toctou",
-            Self::Conflict => "conflict",
-            Self::Merkle => "merkle",
-            Self::Brs => "brs",
-            Self::Ood => "ood",
-            Self::Disclosure => "disclosure",
-        }
+        self.into()
     }
 
-    /// The reason that its failing gives.
+    /// The reason code when it fails.
     pub fn reason(self) -> ReasonCode {
         match self {
             Self::Inputs => ReasonCode::Unknown,
@@ -100,8 +78,7 @@ impl Check {
         }
     }
 
-    /// The lowest level at which not knowing is failing. The others always
-    /// know.
+    /// The lowest level at which an unknown outcome counts as a failure.
     pub fn needed_from(self) -> Level {
         match self {
             Self::Merkle | Self::Brs => Level::Silver,
@@ -112,7 +89,8 @@ impl Check {
 }
 
 /// A conformance profile (PCA-SPEC 11) that an executor claims.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[strum(serialize_all = "lowercase")]
 pub enum Level {
     /// Linear plan digest, mandatory checks, reason codes.
     Bronze,
@@ -123,29 +101,25 @@ pub enum Level {
 }
 
 impl Level {
-    /// From the least to the most.
+    /// From the weakest to the strongest.
     pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Gold];
 
     /// Its name in reports and flags.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Bronze => "bronze",
-            Self::Silver => "silver",
-            Self::Gold => "gold",
-        }
+        self.into()
     }
 }
 
-/// What has to be known before anything is executed. There is no default: who
-/// judges a certificate says by which measure.
+/// Which outcomes must be known before anything is executed. There is no
+/// default: the caller chooses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Demand {
-    /// Whatever this conformance profile needs; not knowing it is failing
-    /// (PCA-SPEC 9: fail closed).
+    /// Whatever this conformance profile needs; an unknown outcome is a
+    /// failure (PCA-SPEC 9: fail closed).
     Level(Level),
-    /// As the released vectors: a signal that nobody gave does not count.
-    /// They give no signal that their test is not about, so at a level most
-    /// of them would fall back. Not fit for executing anything.
+    /// As in the released vectors, an absent signal is ignored: each vector
+    /// gives only the signals it tests, so at a level most would fall back.
+    /// Not for executing anything.
     ReleasedVectors,
 }
 
@@ -166,36 +140,30 @@ impl Demand {
     }
 }
 
-/// What a check came to.
+/// The outcome of a check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// It holds.
     Passed,
-    /// It does not.
     Failed,
-    /// Nobody said.
+    /// The signal it needs was not given.
     Unknown,
 }
 
 /// Where an outcome comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Source {
-    /// We computed it.
     Computed,
-    /// The caller said so.
+    /// The caller's word.
     Asserted,
-    /// There is nothing to go by.
+    /// No signal was given.
     Absent,
 }
 
-/// One check, made.
+/// The result of one check.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Checked {
-    /// Which.
     pub check: Check,
-    /// What it came to.
     pub outcome: Outcome,
-    /// What that rests on.
     pub source: Source,
     /// A few words for people.
     pub detail: String,
@@ -204,45 +172,39 @@ pub struct Checked {
 /// What to do, and why.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Verdict {
-    /// What to do.
     pub decision: Decision,
-    /// Why.
     pub reason_code: ReasonCode,
 }
 
-/// What is to be judged.
+/// The input of an evaluation.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The certificate.
     pub certificate: &'a PcaCertificateRecord,
-    /// The constraints in force, when they are at hand.
+    /// The constraints in force, if available.
     pub constraints: Option<&'a Constraints>,
-    /// What the executor observed.
     pub observations: &'a Observations,
-    /// What has to be known.
     pub demand: Demand,
 }
 
-/// All checks, made.
+/// The results of all checks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Evaluation {
     /// In order.
     pub checks: Vec<Checked>,
-    /// What had to be known.
     pub demand: Demand,
-    /// The suite under which the expected digest is the certificate's.
+    /// The suite under which the certificate has the expected digest.
     pub suite: Option<Suite>,
     /// Whether this evaluation used up the nonce.
     pub is_burned: bool,
 }
 
 impl Evaluation {
-    /// The verdict by the demand it was made with.
+    /// The verdict under its own demand.
     pub fn verdict(&self) -> Verdict {
         self.verdict_by(self.demand)
     }
 
-    /// The verdict by another demand.
+    /// The verdict under another demand.
     pub fn verdict_by(&self, demand: Demand) -> Verdict {
         match self.first_failure_by(demand) {
             None => Verdict { decision: Decision::Execute, reason_code: ReasonCode::Ok },
@@ -253,7 +215,7 @@ impl Evaluation {
         }
     }
 
-    /// The check that gives the reason to fall back.
+    /// The check that gives the reason code.
     pub fn first_failure(&self) -> Option<&Checked> {
         self.first_failure_by(self.demand)
     }
@@ -266,15 +228,47 @@ impl Evaluation {
         })
     }
 
-    /// What a check came to.
+    /// The outcome of a check.
     pub fn outcome(&self, check: Check) -> Outcome {
         let found = self.checks.iter().find(|checked| checked.check == check);
         found.map_or(Outcome::Unknown, |checked| checked.outcome)
     }
 }
 
-/// Makes every check and, if the verdict is to execute, burns the nonce. A
-/// memory that cannot be asked gives no verdict at all.
+/// Which nonces were used. Only a certificate that is executed burns its nonce,
+/// in one step with the test whether it was used: of two executors that share
+/// a memory, only one proceeds.
+pub trait NonceMemory {
+    type Error;
+
+    /// Whether a nonce was used.
+    fn is_burned(&self, nonce: &str) -> Result<bool, Self::Error>;
+
+    /// Marks a nonce as used, durably and atomically; false if it already was.
+    fn burn(&self, nonce: &str) -> Result<bool, Self::Error>;
+}
+
+/// A memory of nonces that lasts as long as the value.
+#[derive(Debug, Default)]
+pub struct Nonces {
+    used: Mutex<HashSet<String>>,
+}
+
+impl NonceMemory for Nonces {
+    type Error = Infallible;
+
+    fn is_burned(&self, nonce: &str) -> Result<bool, Infallible> {
+        Ok(self.used.lock().unwrap_or_else(PoisonError::into_inner).contains(nonce))
+    }
+
+    fn burn(&self, nonce: &str) -> Result<bool, Infallible> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(used.insert(nonce.to_owned()))
+    }
+}
+
+/// Runs every check and, if the verdict is to execute, burns the nonce. There
+/// is no verdict if the memory of nonces fails.
 pub fn check<M: NonceMemory>(
     request: &Request<'_>,
     memory: Option<&M>,
@@ -284,12 +278,12 @@ pub fn check<M: NonceMemory>(
         (Some(memory), Some(nonce)) => Some(memory.is_burned(nonce)?),
         _ => None,
     };
-    let checks = Check::ALL.map(|check| match check {
+    let checks = Check::ALL.iter().map(|check| match check {
         Check::Replay => checks::replay(memory.is_some(), nonce, is_burned),
-        other => checks::make(other, request),
+        other => checks::run(*other, request),
     });
     let (demand, suite) = (request.demand, checks::suite(request));
-    let mut evaluation = Evaluation { checks: checks.to_vec(), demand, suite, is_burned: false };
+    let mut evaluation = Evaluation { checks: checks.collect(), demand, suite, is_burned: false };
     let executes = evaluation.verdict().decision == Decision::Execute;
     if let (true, Some(memory), Some(nonce)) = (executes, memory, nonce) {
         evaluation.is_burned = memory.burn(nonce)?;

@@ -1,45 +1,40 @@
-//! Merkle trees over the digests of steps, each under a named rule. The
-//! number of leaves is that of the certificate's steps: `pc_digest` binds it,
-//! so a tree of another size, or a node passed off as a leaf, is refused.
+//! Merkle trees over the digests of steps, under one of two rules. The tree
+//! has as many leaves as the certificate has steps, which `pc_digest` binds:
+//! a tree of another size, or an inner node used as a leaf, is refused.
+
+use strum::{EnumString, IntoStaticStr};
 
 use crate::wire::digest::Digest;
 use crate::wire::limits::PATH_NODES_MAX;
 
-/// How nodes are made.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// How leaves and nodes are hashed.
+#[derive(Clone, Copy, Debug, EnumString, Eq, IntoStaticStr, PartialEq)]
 pub enum MerkleRule {
-    /// `PLANv1` over `{"left","right"}`; a node without a right neighbour is
-    /// paired with itself; one leaf is the root. As released.
+    /// As released: `PLANv1` over `{"left","right"}`; a node without a right
+    /// sibling is paired with itself; a single leaf is the root.
+    #[strum(serialize = "pca-pairs")]
     Pairs,
     /// RFC 9162, 2.1, over the 32 bytes of each step digest. Preferred.
+    #[strum(serialize = "rfc9162-sha256")]
     Rfc9162,
 }
 
-/// That one step belongs to the tree.
+/// Proof that one step is in the tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MerkleProof {
-    /// Which step, from 0.
+    /// Index of the step, from 0.
     pub index: u64,
-    /// How many leaves the tree has.
     pub leaf_count: u64,
     /// The step's digest.
     pub leaf: Digest,
-    /// Siblings from the leaf upwards; a node paired with itself has none.
+    /// Siblings from the leaf to the root; a node paired with itself has none.
     pub path: Vec<Digest>,
 }
 
 impl MerkleRule {
     /// Its name in a certificate's `metadata.merkle_rule`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Pairs => "pca-pairs",
-            Self::Rfc9162 => "rfc9162-sha256",
-        }
-    }
-
-    /// The rule of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Pairs, Self::Rfc9162].into_iter().find(|rule| rule.name() == name)
+        self.into()
     }
 
     fn node(self, left: &Digest, right: &Digest) -> Digest {
@@ -71,8 +66,8 @@ impl MerkleRule {
         })
     }
 
-    /// A last node without a neighbour goes up as it is (RFC 9162), or is
-    /// paired with itself.
+    /// The next layer. A last node without a sibling is promoted unchanged
+    /// (RFC 9162) or paired with itself.
     fn above(self, layer: &[Digest]) -> Vec<Digest> {
         let pairs = layer.chunks(2).map(|pair| match (self, pair) {
             (_, [left, right]) => self.node(left, right),
@@ -82,7 +77,7 @@ impl MerkleRule {
         pairs.collect()
     }
 
-    /// The proof for one of these steps; none beyond their end.
+    /// The inclusion proof of the step at `index`.
     pub fn prove(self, steps: &[Digest], index: usize) -> Option<MerkleProof> {
         let leaf = *steps.get(index)?;
         let mut layer: Vec<Digest> = steps.iter().map(|step| self.leaf(step)).collect();
@@ -96,17 +91,19 @@ impl MerkleRule {
         Some(MerkleProof { index, leaf_count, leaf, path })
     }
 
-    /// Whether a proof leads to a root over so many leaves; else why not.
+    /// Checks a proof against the root of a tree with this many leaves.
     pub fn check(self, proof: &MerkleProof, root: &Digest, leaves: u64) -> Result<(), String> {
         let MerkleProof { index, leaf_count, .. } = *proof;
         if leaf_count != leaves {
-            return Err(format!("a proof for {leaf_count} leaves, where there are {leaves} steps"));
+            return Err(format!(
+                "the proof is for {leaf_count} leaves, the certificate has {leaves} steps"
+            ));
         }
         if index >= leaves {
-            return Err(format!("a proof for step {index}, where there are {leaves}"));
+            return Err(format!("the proof is for step {index}, the certificate has {leaves}"));
         }
         if proof.path.len() > PATH_NODES_MAX {
-            return Err(format!("a path of {} nodes", proof.path.len()));
+            return Err(format!("the path has {} nodes", proof.path.len()));
         }
         let mut path = proof.path.iter();
         let (mut node, mut at, mut width) = (self.leaf(&proof.leaf), index, leaves);

@@ -1,26 +1,26 @@
-//! Decisions and reason codes of PCA-RC-v1, in the released spelling. Other
-//! spellings exist; they are understood, and flagged.
+//! Decisions and reason codes of PCA-RC-v1, as released. Other spellings are
+//! mapped to the released ones and flagged.
 
-/// What an executor is to do.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+use strum::{IntoStaticStr, VariantArray};
+
+/// What an executor must do.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Decision {
-    /// All that had to hold did.
+    /// Every required check passed.
     Execute,
-    /// Something did not, or is not known.
+    /// A required check failed or could not be made.
     Fallback,
 }
 
 impl Decision {
     /// As released.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Execute => "EXECUTE",
-            Self::Fallback => "FALLBACK",
-        }
+        self.into()
     }
 
-    /// Reads a decision of either dictionary. Whatever is not permission to
-    /// execute is none.
+    /// Reads a decision of either dictionary. Only a permission to execute
+    /// becomes `Execute`.
     pub fn import(word: &str) -> Option<Imported<Self>> {
         let (value, is_released) = match word {
             "EXECUTE" => (Self::Execute, true),
@@ -33,8 +33,8 @@ impl Decision {
     }
 }
 
-/// Why.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// The reason for a decision.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, VariantArray)]
 pub enum ReasonCode {
     /// All checks passed.
     Ok,
@@ -46,47 +46,33 @@ pub enum ReasonCode {
     ReasonUnstable,
     /// The state of the world is not that of the plan.
     Toctou,
-    /// Not now.
+    /// Outside the effective time.
     EffectiveTime,
-    /// The conflict detector said no.
+    /// The conflict detector reported a conflict.
     Conflict,
-    /// A Merkle root or proof does not hold.
+    /// A Merkle root or proof is wrong.
     MerkleProof,
     /// The behavioural risk score is too high.
     BrsGate,
     /// Out of distribution.
     OodTripwire,
-    /// More would be disclosed than may be.
+    /// The disclosure budget is exceeded.
     DisclosureBudget,
-    /// Something else, deterministic.
+    /// Any other deterministic reason.
     Unknown,
 }
 
-/// A word of a dictionary, understood.
+/// A word of some dictionary, mapped to ours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Imported<T> {
-    /// What it means here.
     pub value: T,
-    /// Whether it is the released spelling; otherwise it was mapped.
+    /// Whether the word is the released spelling.
     pub is_released: bool,
 }
 
 impl ReasonCode {
     /// The whole released dictionary.
-    pub const ALL: [Self; 12] = [
-        Self::Ok,
-        Self::PcReplay,
-        Self::IntegrityMismatch,
-        Self::ReasonUnstable,
-        Self::Toctou,
-        Self::EffectiveTime,
-        Self::Conflict,
-        Self::MerkleProof,
-        Self::BrsGate,
-        Self::OodTripwire,
-        Self::DisclosureBudget,
-        Self::Unknown,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// As released.
     pub fn name(self) -> &'static str {
@@ -106,16 +92,16 @@ impl ReasonCode {
         }
     }
 
-    /// Reads a code of any dictionary; none for a word of no dictionary.
+    /// Reads a code of any known dictionary.
     pub fn import(word: &str) -> Option<Imported<Self>> {
-        let released = Self::ALL.into_iter().find(|code| code.name() == word);
+        let released = Self::ALL.iter().copied().find(|code| code.name() == word);
         let mapped = || Some(Imported { value: mapped(word)?, is_released: false });
         released.map(|value| Imported { value, is_released: true }).or_else(mapped)
     }
 }
 
-/// Earlier and reserved spellings, and the closed list that was never merged.
-/// What that list tells apart and ours does not is `RC_UNKNOWN`.
+/// Earlier and reserved spellings, and those of the closed list that was never
+/// merged upstream; codes of that list without a counterpart are `RC_UNKNOWN`.
 fn mapped(word: &str) -> Option<ReasonCode> {
     Some(match word {
         "RC_INTEGRITY_MISMATCH"

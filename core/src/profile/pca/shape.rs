@@ -1,43 +1,40 @@
-//! The released schemas as a walk: every violation becomes a finding with a
-//! JSON pointer, and the walk goes on.
+//! Checks documents against the released schemas. Every violation becomes a
+//! finding with a JSON pointer; none stops the check.
 
-use super::moment::{Moment, Window};
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::digest::Digest;
 use crate::wire::jcs::Suite;
 use crate::wire::json::{Json, pointer_token};
 
-/// Findings that are listed. Beyond them only the first of each code is, so
-/// that a small document does not have a large report.
+/// Findings in a report. Beyond this only the first of each code is listed, so
+/// that a small document cannot have a large report.
 const FINDINGS_MAX: usize = 100;
 
-/// What was noticed so far.
+/// The findings so far.
 #[derive(Default)]
 pub(super) struct Shape {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Numbers of the steps of the protocol (8) that findings belong to.
+/// Steps of the protocol (8) that findings belong to.
 const READING: u8 = 1;
 const TIME: u8 = 3;
 
 const LEFT_OUT: &str = "pca_findings_left_out";
 
 impl Shape {
-    /// Reads strictly; null and a finding for bytes that are no JSON.
     pub(super) fn json(&mut self, bytes: &[u8]) -> Option<Json> {
         match Json::read(bytes) {
             Ok(json) => Some(json),
             Err(e) => {
-                self.error(e.code(), &e.pointer, format!("not JSON that can be read: {e}"));
+                self.error(e.code(), &e.pointer, format!("not valid JSON: {e}"));
                 None
             }
         }
     }
 
     pub(super) fn error(&mut self, code: &'static str, at: &str, detail: impl Into<String>) {
-        let place = (at, detail);
-        self.list(Finding::of_check(READING, Severity::Error, code, place));
+        self.list(Finding::new(Severity::Error, code, at, detail).of_check(READING));
     }
 
     pub(super) fn note(
@@ -55,12 +52,12 @@ impl Shape {
         if self.findings.len() < FINDINGS_MAX || !is_listed(finding.code) {
             self.findings.push(finding);
         } else if !is_listed(LEFT_OUT) {
-            let detail = "there is more to find, which is not listed";
+            let detail = "there are more findings, not listed";
             self.findings.push(Finding::new(Severity::Info, LEFT_OUT, "", detail));
         }
     }
 
-    /// Whether it is an object; which members lack, and which are not known.
+    /// Whether it is an object; notes missing and unknown members.
     pub(super) fn object(
         &mut self,
         value: &Json,
@@ -78,7 +75,7 @@ impl Shape {
         let is_known = |name: &str| required.contains(&name) || optional.contains(&name);
         for (name, _) in members.iter().filter(|(name, _)| !is_known(name)) {
             let place = [at, &pointer_token(name)].concat();
-            self.error("pca_member_unknown", &place, "not a member the schema knows");
+            self.error("pca_member_unknown", &place, "not a member of the schema");
         }
         true
     }
@@ -87,7 +84,7 @@ impl Shape {
         self.error("pca_member_type", at, format!("a {}, not a {wanted}", value.kind()));
     }
 
-    /// A text; absent is for `object` to say.
+    /// A string member; `object` notes a missing one.
     pub(super) fn text<'a>(&mut self, value: &'a Json, at: &str, name: &str) -> Option<&'a str> {
         let member = value.get(name)?;
         if member.text().is_none() {
@@ -99,14 +96,14 @@ impl Shape {
     pub(super) fn filled<'a>(&mut self, value: &'a Json, at: &str, name: &str) -> Option<&'a str> {
         let text = self.text(value, at, name)?;
         if text.is_empty() {
-            self.error("pca_text_empty", &[at, "/", name].concat(), "an empty text");
+            self.error("pca_text_empty", &[at, "/", name].concat(), "an empty string");
         }
         Some(text)
     }
 
     pub(super) fn constant(&mut self, value: &Json, name: &str, wanted: &str) {
         if let Some(text) = self.text(value, "", name).filter(|text| *text != wanted) {
-            let detail = format!("{text:?}, where only {wanted:?} is known");
+            let detail = format!("{text:?}, only {wanted:?} is supported");
             self.error("pca_version_unsupported", &["/", name].concat(), detail);
         }
     }
@@ -126,7 +123,8 @@ impl Shape {
         &mut self,
         value: &'a Json,
         at: &str,
-        (name, most): (&str, usize),
+        name: &str,
+        most: usize,
     ) -> &'a [Json] {
         let Some(member) = value.get(name) else { return &[] };
         let place = [at, "/", name].concat();
@@ -135,7 +133,7 @@ impl Shape {
             return &[];
         };
         if items.len() > most {
-            let detail = format!("{} elements, where {most} are the most", items.len());
+            let detail = format!("{} elements, at most {most} are allowed", items.len());
             self.error("pca_limit_exceeded", &place, detail);
         }
         items.get(..most).unwrap_or(items)
@@ -148,20 +146,19 @@ impl Shape {
         }
     }
 
-    /// A time; its faults belong to step 3 of the protocol.
+    /// A time; its errors belong to step 3 of the protocol.
     pub(super) fn moment(&mut self, value: &Json, at: &str, name: &str) -> Option<Moment> {
         let text = self.text(value, at, name)?;
         let moment = Moment::parse(text);
         if moment.is_none() {
-            let place = [at, "/", name].concat();
             let detail = "not an RFC 3339 time with an offset";
-            self.time_error("pca_time_malformed", &place, detail);
+            self.time_error("pca_time_malformed", &[at, "/", name].concat(), detail);
         }
         moment
     }
 
     fn time_error(&mut self, code: &'static str, at: &str, detail: &str) {
-        self.list(Finding::of_check(TIME, Severity::Error, code, (at, detail)));
+        self.list(Finding::new(Severity::Error, code, at, detail).of_check(TIME));
     }
 
     pub(super) fn window(&mut self, value: &Json) -> Option<Window> {
@@ -179,7 +176,7 @@ impl Shape {
         Some(window)
     }
 
-    /// Numbers that no canonical form holds.
+    /// Notes numbers without a canonical form.
     pub(super) fn numbers(&mut self, value: &Json) {
         for e in Suite::PcaV1.refused(value) {
             self.error("pca_number_unsafe", e.pointer(), e.to_string());
@@ -187,9 +184,54 @@ impl Shape {
     }
 }
 
-/// Whether findings leave a document fit for use; its window is judged in
-/// step 3, with a reason of its own.
+/// The findings that make a document unusable. Those about its effective time
+/// belong to step 3, which has its own reason code.
 pub(super) fn unfit(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     let in_window = |f: &Finding| f.check == Some(TIME) && f.at.starts_with("/effective_time");
     findings.iter().filter(move |f| f.gating && !in_window(f))
+}
+
+/// A point in time, to the nanosecond.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Moment(jiff::Timestamp);
+
+impl Moment {
+    /// None for anything but `YYYY-MM-DDThh:mm:ss[.fraction](Z|±hh:mm)`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (date_time, rest) = text.split_at_checked(19)?;
+        let fits = |text: &str, form: &str| {
+            text.len() == form.len()
+                && text.bytes().zip(form.bytes()).all(|(c, f)| match f {
+                    b'0' => c.is_ascii_digit(),
+                    f => c == f,
+                })
+        };
+        let offset = match rest.strip_prefix('.') {
+            None => rest,
+            Some(fraction) => {
+                let after = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
+                (after.len() < fraction.len()).then_some(after)?
+            }
+        };
+        let has_offset = ["Z", "+00:00", "-00:00"].iter().any(|form| fits(offset, form));
+        let is_form = fits(date_time, "0000-00-00T00:00:00") && has_offset;
+        is_form.then(|| text.parse().ok().map(Self)).flatten()
+    }
+}
+
+/// An effective time; both ends are included. No clock skew is granted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Window {
+    pub(super) not_before: Moment,
+    pub(super) not_after: Moment,
+}
+
+impl Window {
+    pub(super) fn is_inverted(&self) -> bool {
+        self.not_after < self.not_before
+    }
+
+    pub(super) fn contains(&self, moment: Moment) -> bool {
+        self.not_before <= moment && moment <= self.not_after
+    }
 }

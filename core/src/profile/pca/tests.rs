@@ -5,7 +5,7 @@ mod hostile;
 
 use proptest::prelude::*;
 
-use super::moment::Moment;
+use super::shape::Moment;
 use super::*;
 use crate::envelope::Header;
 use crate::envelope::{Claims, ContentType};
@@ -46,7 +46,7 @@ pub(super) fn certificate(changes: &[(&str, &str)]) -> Json {
     with(&json(&plain), changes)
 }
 
-fn told(findings: &[Finding]) -> Vec<(&str, &str)> {
+fn listed(findings: &[Finding]) -> Vec<(&str, &str)> {
     findings.iter().map(|f| (f.code, f.at.as_str())).collect()
 }
 
@@ -105,14 +105,14 @@ fn every_finding_of_a_certificate() {
     ];
     for (name, value, code, at) in &cases {
         let record = PcaCertificateRecord::of(certificate(&[(name, value)]));
-        let found = told(record.findings());
+        let found = listed(record.findings());
         assert!(found.contains(&(code, at)), "{name} {code}: {found:?}");
         let flags = ["unverified", "divergent", "not_checked", "no_steps"];
         let gates = !flags.iter().any(|flag| code.contains(flag));
         assert_eq!(record.ok(), !gates, "{code}");
     }
     let all = PcaCertificateRecord::of(json(r#"{"x":1,"nonce":2,"steps":[{"z":1.5e300}]}"#));
-    assert!(all.findings().len() > 12, "all of them: {:?}", told(all.findings()));
+    assert!(all.findings().len() > 12, "all of them: {:?}", listed(all.findings()));
 }
 
 #[test]
@@ -141,14 +141,14 @@ fn content_types_and_the_issuer() {
     let read = |issuer| read_payload(&header(CERTIFICATE_CONTENT_TYPE, issuer), text.as_bytes());
     let own = read("planner");
     assert_eq!(own.profile(), "pca-certificate");
-    assert_eq!(told(&own.findings), [("pca_plan_unverified", "/plan_digest")]);
+    assert_eq!(listed(&own.findings), [("pca_plan_unverified", "/plan_digest")]);
     assert_eq!(own.record.summary().nonce.as_deref(), Some("n"));
-    assert!(told(&read("somebody").findings).contains(&("pca_issuer_not_planner", "iss")));
+    assert!(listed(&read("somebody").findings).contains(&("pca_issuer_not_planner", "iss")));
     let evidence = br#"{"capsule_version":"1.0","proofs":[]}"#;
     let read = read_payload(&header(EVIDENCE_CONTENT_TYPE, "planner"), evidence);
     assert_eq!(read.profile(), "pca-evidence");
     assert_eq!(read.record.summary().ok, Some(true));
-    assert_eq!(told(&read.findings), [("pca_no_proofs", "/proofs")]);
+    assert_eq!(listed(&read.findings), [("pca_no_proofs", "/proofs")]);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn evidence() {
     for (name, value, code, at) in cases {
         let text = crate::wire::jcs::canonical(&with(&json(&good), &[(name, value)])).unwrap();
         let record = PcaEvidenceRecord::read(text.as_bytes());
-        assert!(told(record.findings()).contains(&(code, at)), "{code}: {:?}", record.findings());
+        assert!(listed(record.findings()).contains(&(code, at)), "{code}: {:?}", record.findings());
     }
     let empty = PcaEvidenceRecord::read(br#"{"capsule_version":"1.0","proofs":[]}"#);
     assert_eq!(empty.summary().ok, Some(true), "evidence of nothing is still evidence");
@@ -223,15 +223,15 @@ fn times_have_an_offset_and_every_nanosecond() {
 fn words_of_other_dictionaries() {
     for code in ReasonCode::ALL {
         let read = ReasonCode::import(code.name()).unwrap();
-        assert_eq!((read.value, read.is_released), (code, true));
+        assert_eq!((read.value, read.is_released), (*code, true));
     }
     let mapped = ReasonCode::import("RC_INTEGRITY_MISMATCH").unwrap();
     assert_eq!((mapped.value, mapped.is_released), (ReasonCode::IntegrityMismatch, false));
     assert_eq!(ReasonCode::import("rc_ok"), None);
     let words = ["EXECUTE", "FALLBACK", "ALLOW", "DENY", "ESCALATE"];
     let read = words.map(|word| Decision::import(word).map(|d| (d.value.name(), d.is_released)));
-    let told = [("EXECUTE", true), ("FALLBACK", true), ("EXECUTE", false), ("FALLBACK", false)];
-    assert_eq!(&read[..4], told.map(Some));
+    let expected = [("EXECUTE", true), ("FALLBACK", true), ("EXECUTE", false), ("FALLBACK", false)];
+    assert_eq!(&read[..4], expected.map(Some));
     assert_eq!(read[4], Some(("FALLBACK", false)));
     assert_eq!(Decision::import("execute"), None);
 }
@@ -239,7 +239,7 @@ fn words_of_other_dictionaries() {
 #[test]
 fn merkle_proofs_hold_for_their_place_alone() {
     for rule in [MerkleRule::Pairs, MerkleRule::Rfc9162] {
-        assert_eq!(MerkleRule::from_name(rule.name()), Some(rule));
+        assert_eq!(rule.name().parse(), Ok(rule));
         for count in 1..=17_u8 {
             let steps: Vec<Digest> = (0..count).map(|i| Digest::of(&[i])).collect();
             let (root, leaves) = (rule.root(&steps), u64::from(count));
@@ -274,8 +274,8 @@ fn merkle_proofs_hold_for_their_place_alone() {
 #[test]
 fn labels_keep_digests_apart() {
     let value = json("{}");
-    let all = Label::ALL.map(|label| label.digest(Suite::PcaV1, &value).unwrap().hex());
-    let distinct: std::collections::HashSet<&String> = all.iter().collect();
+    let digest = |label: &Label| label.digest(Suite::PcaV1, &value).unwrap().hex();
+    let distinct: std::collections::HashSet<String> = Label::ALL.iter().map(digest).collect();
     assert_eq!(distinct.len(), 9);
 }
 

@@ -197,51 +197,29 @@ fn to_serde(value: &Json) -> Value {
 }
 
 /// Why a manifest cannot be applied.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, strum::IntoStaticStr, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "manifest-")]
 pub enum ManifestError {
-    /// It is not strict JSON.
-    #[error("not the JSON we read")]
+    #[error("not strict JSON")]
     Json(#[source] json::Error),
-    /// A constraint is defined twice.
     #[error("constraint {id:?} is defined twice")]
-    Repeated {
-        /// The constraint.
-        id: String,
-    },
-    /// An evidence schema is not a JSON Schema we can apply.
+    #[strum(serialize = "constraint-repeated")]
+    Repeated { id: String },
+    /// An evidence schema is not a valid JSON Schema.
     #[error("the evidence schema of {id:?}: {why}")]
-    Schema {
-        /// The constraint.
-        id: String,
-        /// What the schema reader says.
-        why: String,
-    },
-    /// It has not the members of a manifest.
+    Schema { id: String, why: String },
+    /// It does not have the members of a manifest.
     #[error("{why}")]
-    Shape {
-        /// What the reader says, with the line where there is one.
-        why: String,
-    },
+    Shape { why: String },
     /// A threshold is neither an integer nor a decimal in a string.
     #[error("threshold {value} of {id:?} is not an exact decimal")]
-    Threshold {
-        /// The constraint.
-        id: String,
-        /// The value as written.
-        value: String,
-    },
+    Threshold { id: String, value: String },
 }
 
 impl ManifestError {
-    /// A stable word.
+    /// The stable code.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Json(_) => "manifest-json",
-            Self::Repeated { .. } => "manifest-constraint-repeated",
-            Self::Schema { .. } => "manifest-schema",
-            Self::Shape { .. } => "manifest-shape",
-            Self::Threshold { .. } => "manifest-threshold",
-        }
+        self.into()
     }
 }

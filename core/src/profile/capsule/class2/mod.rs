@@ -63,7 +63,7 @@ pub fn class2(capsule: &CapsuleRecord, manifest: &Manifest, evidence: &[Evidence
         match evidence.find(digest, id) {
             Found::Bound(value) => {
                 result.checked += 1;
-                result.judge(constraint, value, (text("result"), &at));
+                result.judge(constraint, value, text("result"), &at);
             }
             Found::Other => {
                 let detail = format!("the evidence given for {id:?} has another digest");
@@ -85,7 +85,7 @@ impl Class2 {
 
     /// Schema first, then whether the thresholds were applied as stated: a
     /// pass means that all of them hold, a fail that one does not.
-    fn judge(&mut self, constraint: &Constraint, value: &Json, (said, at): (Option<&str>, &str)) {
+    fn judge(&mut self, constraint: &Constraint, value: &Json, said: Option<&str>, at: &str) {
         let error = Severity::Error;
         if let Some((pointer, why)) = constraint.schema_violation(value) {
             let detail = format!("the evidence breaks the manifest's schema at {pointer:?}: {why}");

@@ -1,6 +1,6 @@
 //! Manifests, evidence, and what the two say about a Capsule.
 
-use super::super::tests::{changed, told};
+use super::super::tests::{changed, listed};
 use super::*;
 
 const MANIFEST: &str = r#"
@@ -97,8 +97,9 @@ fn evidence_that_fits_and_evidence_that_does_not() {
     assert_eq!(manifest.name(), "orders");
     for (result, bound, evidence, checked, codes) in cases {
         let found = class2(&capsule(result, bound), &manifest, evidence);
-        let told: Vec<&str> = told(&found.findings).iter().map(|(_, code, ..)| *code).collect();
-        assert_eq!((found.checked, told.as_slice()), (*checked, *codes), "{result} {bound}");
+        let found_codes: Vec<&str> =
+            listed(&found.findings).iter().map(|(_, code, ..)| *code).collect();
+        assert_eq!((found.checked, found_codes.as_slice()), (*checked, *codes), "{result} {bound}");
     }
 }
 

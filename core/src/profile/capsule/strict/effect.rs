@@ -22,14 +22,11 @@ fn modes(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     if payload.block("assurance").is_none() {
         return;
     }
-    let claim = |name| payload.text("assurance", name);
+    let claim = |name| payload.text("assurance", name).unwrap_or_default();
     let known = [
-        (
-            "attestation_mode",
-            claim("attestation_mode").and_then(AttestationMode::from_name).is_some(),
-        ),
-        ("effect_mode", claim("effect_mode").and_then(EffectMode::from_name).is_some()),
-        ("ledger_mode", claim("ledger_mode").and_then(LedgerMode::from_name).is_some()),
+        ("attestation_mode", claim("attestation_mode").parse::<AttestationMode>().is_ok()),
+        ("effect_mode", claim("effect_mode").parse::<EffectMode>().is_ok()),
+        ("ledger_mode", claim("ledger_mode").parse::<LedgerMode>().is_ok()),
     ];
     for (name, _) in known.into_iter().filter(|(_, is_known)| !is_known) {
         let at = format!("/assurance/{name}");
@@ -40,8 +37,8 @@ fn modes(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
 /// What is claimed of the effect against what the record shows of it. A claim
 /// of `confirmed` is check 7; the reference is silent about the others.
 fn effect_mode(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
-    let claimed = payload.text("assurance", "effect_mode").and_then(EffectMode::from_name);
-    let Some(claimed) = claimed else { return };
+    let claimed = payload.text("assurance", "effect_mode").unwrap_or_default();
+    let Ok(claimed) = claimed.parse::<EffectMode>() else { return };
     let derived = EffectMode::derive(payload.block("effect"));
     let at = "/assurance/effect_mode";
     let detail = || {
@@ -55,7 +52,7 @@ fn effect_mode(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Why it ended and what is known of the effect must be able to meet.
+/// The verdict must be compatible with the effect.
 fn verdict(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     let at = "/disposition/verdict_class";
     let Some(verdict) = payload.text("disposition", "verdict_class") else { return };
@@ -106,7 +103,7 @@ fn status(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What is called a digest is one; what is text is text.
+/// Types of digests and text members.
 fn digests(payload: &Payload<'_>, findings: &mut Vec<Finding>) {
     for name in ["request_digest", "response_digest"] {
         let value = payload.member("effect", name);

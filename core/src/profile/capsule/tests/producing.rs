@@ -166,9 +166,9 @@ fn every_member_of_a_description_is_documented() {
 fn documented_descriptions_are_the_examples_and_pass_class_1() {
     let blocks: Vec<&str> = documented().split("```json\n").skip(1).collect();
     let blocks: Vec<&str> = blocks.iter().map(|block| block.split("```").next().unwrap()).collect();
-    assert_eq!(blocks, Example::ALL.map(Example::text));
+    assert!(Example::ALL.iter().map(|example| example.text()).eq(blocks));
     for example in Example::ALL {
-        if example == Example::Outcome {
+        if *example == Example::Outcome {
             assert!(json(example.text()).members().is_some());
             continue;
         }

@@ -197,7 +197,7 @@ const STRICTER: &[(Changes, &str, &str)] = &[
 fn every_stricter_code_and_none_gates() {
     for (changes, code, at) in STRICTER {
         let (record, stricter) = CapsuleRecord::of(changed(changes));
-        let found = told(&stricter);
+        let found = listed(&stricter);
         assert!(found.iter().any(|(_, c, _, a)| c == code && a == at), "{changes:?}: {found:?}");
         assert!(stricter.iter().all(|f| !f.gating && f.check.is_none()), "{changes:?}");
         assert_eq!(record.class1().ok, Some(true), "{changes:?}: {:?}", record.class1());
@@ -225,7 +225,7 @@ fn effect_modes_claimed_against_shown() {
         let mut changes = vec![("/assurance/effect_mode", claimed.as_str())];
         changes.extend((!effect.is_empty()).then_some(("/effect", effect)));
         let (record, stricter) = CapsuleRecord::of(changed(&changes));
-        let found = told(&stricter);
+        let found = listed(&stricter);
         let found: Vec<_> =
             found.iter().filter(|(_, code, ..)| code.starts_with("effect_mode_")).collect();
         let found = found.first().map(|(_, code, severity, _)| (*code, *severity));
@@ -236,7 +236,7 @@ fn effect_modes_claimed_against_shown() {
         let changes = [("/assurance/effect_mode", "\"confirmed\""), ("/effect", effect)];
         let (record, stricter) = CapsuleRecord::of(changed(&changes));
         assert_eq!(record.class1().ok, Some(false), "check 7");
-        assert!(!told(&stricter).iter().any(|(_, code, ..)| code.starts_with("effect_mode_")));
+        assert!(!listed(&stricter).iter().any(|(_, code, ..)| code.starts_with("effect_mode_")));
     }
 }
 
@@ -248,7 +248,7 @@ fn a_capsule_that_follows_itself() {
     set(&mut capsule, "/chain/relation", Json::from("supersedes"));
     let (record, stricter) = CapsuleRecord::of(capsule.clone());
     let expected = (None, "chain_self_reference", "error", "/chain/parent_capsule_id");
-    assert_eq!(told(&stricter), [expected]);
+    assert_eq!(listed(&stricter), [expected]);
     assert_eq!(record.class1().ok, Some(true));
     assert_eq!(record.summary().parent.map(|p| p.record_id), record.capsule_id());
 }

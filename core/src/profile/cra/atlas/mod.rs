@@ -1,8 +1,8 @@
 //! Atlas/1.0 (section 5): the manifest of a package of context, policies and
 //! actions.
 //!
-//! In: a manifest. Out: the manifest and findings: its schema first, then
-//! whether what it refers to is there.
+//! In: a manifest. Out: the manifest, and findings about its schema, then about
+//! its references.
 
 mod references;
 #[cfg(test)]
@@ -49,7 +49,7 @@ const CODES: &[&str] = &[
 static MANIFEST: LazyLock<Option<Validator>> =
     LazyLock::new(|| schema::compile(include_str!("manifest.schema.json")));
 
-/// A manifest as it was read.
+/// An Atlas manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AtlasRecord {
     manifest: Json,
@@ -77,7 +77,7 @@ impl AtlasRecord {
         (record, notes.into_findings())
     }
 
-    /// The manifest; null when it could not be read.
+    /// The manifest; null if it could not be read.
     pub fn manifest(&self) -> &Json {
         &self.manifest
     }

@@ -10,13 +10,13 @@ pub(super) fn check(manifest: &Json, notes: &mut Notes) {
     let actions: HashSet<&str> = ids(manifest, "actions", "action_id").flatten().collect();
     let packs: HashSet<&str> = ids(manifest, "context_packs", "pack_id").flatten().collect();
     unique(manifest, notes);
-    capabilities(manifest, (&actions, &packs), notes);
+    capabilities(manifest, &actions, &packs, notes);
     policies(manifest, &actions, notes);
     files(manifest, notes);
     let own = manifest.get("atlas_id").and_then(Json::text).unwrap_or_default();
     if manifest.get("dependencies").is_some_and(|all| all.get(own).is_some()) {
         let at = format!("/dependencies/{own}");
-        notes.error("atlas-dependency-self", at, "an atlas does not depend on itself");
+        notes.error("atlas-dependency-self", at, "an atlas cannot depend on itself");
     }
 }
 
@@ -28,7 +28,7 @@ fn ids<'a>(manifest: &'a Json, of: &str, id: &'a str) -> impl Iterator<Item = Op
     list(manifest, of).iter().map(move |item| item.get(id).and_then(Json::text))
 }
 
-/// An id that stands twice names nothing.
+/// Ids are unique in their list.
 fn unique(manifest: &Json, notes: &mut Notes) {
     const NAMED: [(&str, &str); 4] = [
         ("actions", "action_id"),
@@ -40,7 +40,7 @@ fn unique(manifest: &Json, notes: &mut Notes) {
         let mut seen = HashSet::new();
         for (i, text) in ids(manifest, of, id).enumerate() {
             if text.is_some_and(|text| !seen.insert(text)) {
-                notes.error("atlas-id-repeated", format!("/{of}/{i}/{id}"), "stands twice");
+                notes.error("atlas-id-repeated", format!("/{of}/{i}/{id}"), "used twice");
             }
         }
     }
@@ -48,7 +48,8 @@ fn unique(manifest: &Json, notes: &mut Notes) {
 
 fn capabilities(
     manifest: &Json,
-    (actions, packs): (&HashSet<&str>, &HashSet<&str>),
+    actions: &HashSet<&str>,
+    packs: &HashSet<&str>,
     notes: &mut Notes,
 ) {
     for (i, capability) in list(manifest, "capabilities").iter().enumerate() {
@@ -67,14 +68,14 @@ fn capabilities(
     }
 }
 
-/// The text says that a policy's `actions` is an object and not what is in
-/// it; everyone writes an array of ids and globs, which can be resolved.
+/// The text says that a policy's `actions` is an object, but not what it
+/// contains; producers write an array of ids and globs, which is resolved.
 fn policies(manifest: &Json, actions: &HashSet<&str>, notes: &mut Notes) {
     let policies = list(manifest, "policies");
     for (i, policy) in policies.iter().enumerate() {
         if policy.get("actions").is_some_and(|of| of.members().is_some()) {
             notes.once(Severity::Info, "atlas-policy-actions-opaque", || {
-                let detail = "an object, as the text has it; what it refers to is not defined";
+                let detail = "an object as in the text, which does not define its members";
                 (format!("/policies/{i}/actions"), detail.to_owned())
             });
         }
@@ -109,7 +110,7 @@ fn matches(pattern: &str, action: &str) -> bool {
     }
 }
 
-/// Files stand inside the package (5.2).
+/// Files must be inside the package (5.2).
 fn files(manifest: &Json, notes: &mut Notes) {
     for (i, pack) in list(manifest, "context_packs").iter().enumerate() {
         for (j, file) in list(pack, "files").iter().enumerate() {
@@ -118,7 +119,7 @@ fn files(manifest: &Json, notes: &mut Notes) {
             };
             if file.text().is_some_and(leaves) {
                 let at = format!("/context_packs/{i}/files/{j}");
-                notes.error("atlas-path-outside", at, "leads out of the package");
+                notes.error("atlas-path-outside", at, "the path leaves the package");
             }
         }
     }

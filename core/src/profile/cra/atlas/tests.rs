@@ -12,7 +12,7 @@ const MANIFEST: &str = r#"{
     "dependencies":{"com.example.base":"^1.0.0"}
 }"#;
 
-fn told(text: &str) -> Vec<(&'static str, String)> {
+fn listed(text: &str) -> Vec<(&'static str, String)> {
     let (record, findings) = AtlasRecord::read(text.as_bytes());
     let broken = findings.iter().any(|finding| finding.severity == Severity::Error);
     assert_eq!(record.summary().ok, Some(!broken));
@@ -21,7 +21,7 @@ fn told(text: &str) -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_sound_manifest_is_named_by_id_and_version() {
-    assert_eq!(told(MANIFEST), []);
+    assert_eq!(listed(MANIFEST), []);
     let summary = AtlasRecord::read(MANIFEST.as_bytes()).0.summary();
     assert_eq!(summary.record_id.as_deref(), Some("com.example.sandbox@1.2.3-rc.1+b"));
     assert_eq!(summary.content.unwrap().len(), 64);
@@ -85,13 +85,16 @@ fn what_is_wrong_is_named_by_its_pointer() {
     ];
     for (good, bad, code, at) in cases {
         assert!(MANIFEST.contains(good), "{good}");
-        let found = told(&MANIFEST.replacen(good, bad, 1));
+        let found = listed(&MANIFEST.replacen(good, bad, 1));
         assert!(found.contains(&(code, at.to_owned())), "{bad}: {found:?}");
     }
     let object = MANIFEST.replace(r#"["t.look","*","t.*","*.drop"]"#, "{}");
-    assert_eq!(told(&object), [("atlas-policy-actions-opaque", "/policies/0/actions".to_owned())]);
-    assert_eq!(told("{")[0].0, "json-truncated");
-    assert_eq!(told("[]"), [(schema, String::new())]);
+    assert_eq!(
+        listed(&object),
+        [("atlas-policy-actions-opaque", "/policies/0/actions".to_owned())]
+    );
+    assert_eq!(listed("{")[0].0, "json-truncated");
+    assert_eq!(listed("[]"), [(schema, String::new())]);
 }
 
 #[test]

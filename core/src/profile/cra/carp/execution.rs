@@ -1,5 +1,7 @@
-//! The part of a document in its exchange, and whether a resolution covers an
-//! execute request (3.6, rules 4 to 6).
+//! The part of a document in its exchange, and whether a resolution authorises
+//! an execute request (3.6, rules 4 to 6).
+
+use strum::IntoStaticStr;
 
 use super::{CarpRecord, Kind};
 use crate::profile::cra::grammar::uuid_version;
@@ -8,7 +10,7 @@ use crate::profile::exchange::{Conflict, Execution, Part, Request, Resolution, R
 use crate::wire::json::Json;
 use crate::wire::time::UnixSeconds;
 
-/// None when the document does not say which exchange it belongs to.
+/// None if the document does not state its exchange.
 pub(super) fn part(record: &CarpRecord) -> Option<Box<Part>> {
     let id = |pointer| {
         let text = record.text(pointer)?;
@@ -51,7 +53,7 @@ fn resolved(record: &CarpRecord, resolution: String) -> Resolution {
     }
 }
 
-/// The earlier of the time to live and the decision's own expiry.
+/// The earlier of the end of its time to live and the decision's own expiry.
 fn expiry(resolution: &CarpRecord) -> Option<UnixSeconds> {
     let ttl = resolution.document().get("ttl_seconds")?.int()?;
     let made = resolution.claimed_at()?.seconds();
@@ -60,7 +62,7 @@ fn expiry(resolution: &CarpRecord) -> Option<UnixSeconds> {
     Some(ends.map_or(lived, |ends| ends.min(lived)))
 }
 
-/// Whether `resolution` lets `request` be executed at that time.
+/// Whether `resolution` authorises executing `request` at this time.
 pub fn authorises(
     resolution: &CarpRecord,
     request: &CarpRecord,
@@ -112,56 +114,32 @@ fn parameters(entry: &Json, wanted: &Json) -> Result<(), NotAuthorised> {
     }
 }
 
-/// Why an execution is not covered.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+/// Why an execution is not authorised.
+#[derive(Clone, Debug, Eq, IntoStaticStr, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[strum(serialize_all = "kebab-case", prefix = "execution-")]
 pub enum NotAuthorised {
-    /// The resolution says no.
     #[error("the resolution denies {action:?}")]
-    Denied {
-        /// The action.
-        action: String,
-    },
-    /// The resolution was no longer valid.
-    #[error("the resolution ended at {expires}, asked at {at}")]
-    Expired {
-        /// When it was asked.
-        at: UnixSeconds,
-        /// When the resolution ended.
-        expires: UnixSeconds,
-    },
-    /// It is no sound execute request.
-    #[error("not a sound execute request")]
+    Denied { action: String },
+    #[error("the resolution expired at {expires}, before {at}")]
+    #[strum(serialize = "resolution-expired")]
+    Expired { at: UnixSeconds, expires: UnixSeconds },
+    #[error("not a valid execute request")]
+    #[strum(serialize = "not-asked")]
     NoExecution,
-    /// What no resolution allows is denied.
+    /// Anything that no resolution allows is denied.
     #[error("{action:?} is not among the allowed actions")]
-    NotAllowed {
-        /// The action.
-        action: String,
-    },
-    /// The request is about another resolution, or this one is not sound.
-    #[error("the request names another resolution, or this one is not sound")]
+    NotAllowed { action: String },
+    #[error("the request names another resolution, or this one is not valid")]
     OtherResolution,
-    /// The parameters break the schema of the action.
+    /// The parameters break the schema of the action, at a JSON pointer.
     #[error("parameters at {at:?}: {why}")]
-    Parameters {
-        /// Where, as a JSON pointer.
-        at: String,
-        /// What the schema reader says.
-        why: String,
-    },
+    Parameters { at: String, why: String },
 }
 
 impl NotAuthorised {
-    /// A stable word.
+    /// The stable code.
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::Denied { .. } => "execution-denied",
-            Self::Expired { .. } => "execution-resolution-expired",
-            Self::NoExecution => "execution-not-asked",
-            Self::NotAllowed { .. } => "execution-not-allowed",
-            Self::OtherResolution => "execution-other-resolution",
-            Self::Parameters { .. } => "execution-parameters",
-        }
+        self.into()
     }
 }

@@ -1,16 +1,16 @@
 //! CARP/1.0 (section 3): requests, resolutions and execute responses.
 //!
-//! In: one document. Out: the document, findings, and for what is asked of
-//! two documents or of a clock, functions that take these as arguments.
+//! In: one document. Out: the document and findings; `authorises` checks two
+//! documents at a time.
 
 mod execution;
-mod rules;
 #[cfg(test)]
 mod tests;
 
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
+use strum::IntoStaticStr;
 
 use super::grammar::{Stamp, uuid_version};
 use super::notes::{NOTES_CODES, Notes};
@@ -56,19 +56,20 @@ static RESPONSE: LazyLock<Option<Validator>> =
     LazyLock::new(|| schema::compile(include_str!("response.schema.json")));
 
 /// Which document it is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// What an agent asks for (3.2, 3.4).
+    /// 3.2 and 3.4
     Request,
-    /// What it is given (3.3).
+    /// 3.3
     Resolution,
-    /// What came of an execution (3.5).
+    /// 3.5
+    #[strum(serialize = "execute response")]
     Response,
 }
 
 impl Kind {
-    /// The media type is one for all, so the members that only one of them
-    /// has decide.
+    /// All have one media type, so the members that only one kind has decide.
     fn of(document: &Json) -> Option<Self> {
         let has = |name| document.get(name).is_some();
         let kinds = [
@@ -82,14 +83,10 @@ impl Kind {
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Request => "request",
-            Self::Resolution => "resolution",
-            Self::Response => "execute response",
-        }
+        self.into()
     }
 
-    /// The member that names the document.
+    /// JSON pointer of its id.
     fn id(self) -> &'static str {
         match self {
             Self::Request => "/request_id",
@@ -107,7 +104,7 @@ impl Kind {
     }
 }
 
-/// A CARP document as it was read.
+/// A CARP document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarpRecord {
     document: Json,
@@ -130,7 +127,10 @@ impl CarpRecord {
                 let value = schema::to_serde(&document);
                 schema::check(kind.schema(), &value, "carp-schema-violation", &mut notes);
                 note_versions(&document, &mut notes);
-                rules::check(kind, &document, &mut notes);
+                if kind == Kind::Resolution {
+                    check_decision(&document, &mut notes);
+                    check_actions(&document, &mut notes);
+                }
             }
             None if document != Json::Null => {
                 let detail = "neither a request, nor a resolution, nor an execute response";
@@ -142,7 +142,7 @@ impl CarpRecord {
         (record, notes.into_findings())
     }
 
-    /// The document; null when it could not be read.
+    /// The document; null if it could not be read.
     pub fn document(&self) -> &Json {
         &self.document
     }
@@ -152,7 +152,7 @@ impl CarpRecord {
         self.kind
     }
 
-    /// Whether it keeps the rules of a single document.
+    /// Whether it follows the rules of a single document.
     pub fn is_ok(&self) -> bool {
         self.ok
     }
@@ -161,7 +161,7 @@ impl CarpRecord {
         self.document.pointer(pointer)?.text()
     }
 
-    /// When it was made, as it claims.
+    /// Its own timestamp.
     pub fn claimed_at(&self) -> Option<UnixSeconds> {
         Stamp::parse(self.text("/timestamp")?)?.time
     }
@@ -196,8 +196,8 @@ impl Record for CarpRecord {
     }
 }
 
-/// A decision type in the words all records share. A partial resolution is
-/// neither accepted nor rejected.
+/// A decision type in the words of the summary, which has none for a partial
+/// resolution.
 pub(super) fn decision(decision_type: &str) -> Option<&'static str> {
     match decision_type {
         "allow" => Some("accept"),
@@ -207,7 +207,7 @@ pub(super) fn decision(decision_type: &str) -> Option<&'static str> {
     }
 }
 
-/// Ids of other versions than 7 are everywhere, upstream included.
+/// Ids of other versions than 7 are common, also upstream.
 fn note_versions(document: &Json, notes: &mut Notes) {
     const IDS: [&str; 7] = [
         "/request_id",
@@ -221,8 +221,50 @@ fn note_versions(document: &Json, notes: &mut Notes) {
     for at in IDS {
         let version = document.pointer(at).and_then(Json::text).and_then(uuid_version);
         if version.is_some_and(|version| version != 7) {
-            let detail = "not of version 7; the first such id";
+            let detail = "not of version 7; first such id";
             notes.once(Severity::Info, "carp-uuid-not-v7", || (at.to_owned(), detail.to_owned()));
+        }
+    }
+}
+
+/// The decision types of 3.3.1. Anything not allowed is denied, so an `allow`
+/// without actions allows nothing.
+fn check_decision(document: &Json, notes: &mut Notes) {
+    let count = |name| document.get(name).and_then(Json::array).map_or(0, <[Json]>::len);
+    let (allowed, denied) = (count("allowed_actions"), count("denied_actions"));
+    let approval = document.pointer("/decision/approval_id").and_then(Json::text);
+    let at = "/decision/type";
+    match document.pointer(at).and_then(Json::text).unwrap_or_default() {
+        "deny" if allowed > 0 => {
+            let detail = format!("a denial allows no action, but {allowed} are listed (3.3.1)");
+            notes.error("carp-decision-conflict", at, detail);
+        }
+        "partial" if allowed == 0 || denied == 0 => {
+            let detail = "partial, but no action is allowed or none is denied (3.3.1)";
+            notes.warning("carp-decision-doubtful", at, detail);
+        }
+        "allow" if allowed == 0 => {
+            let detail = "an allow without actions: nothing may be executed";
+            notes.warning("carp-decision-doubtful", at, detail);
+        }
+        "requires_approval" if approval.is_none() => {
+            let detail = "the approval it asks for has no id";
+            notes.warning("carp-decision-doubtful", at, detail);
+        }
+        _ => {}
+    }
+}
+
+fn check_actions(document: &Json, notes: &mut Notes) {
+    let ids = |name| {
+        let items = document.get(name).and_then(Json::array).unwrap_or_default();
+        items.iter().map(|item| item.get("action_id").and_then(Json::text))
+    };
+    let denied: std::collections::HashSet<&str> = ids("denied_actions").flatten().collect();
+    for (i, id) in ids("allowed_actions").enumerate() {
+        if id.is_some_and(|id| denied.contains(id)) {
+            let at = format!("/allowed_actions/{i}/action_id");
+            notes.error("carp-action-conflict", at, "both allowed and denied");
         }
     }
 }

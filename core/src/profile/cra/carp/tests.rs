@@ -32,7 +32,7 @@ fn response() -> String {
     )
 }
 
-fn told(text: &str) -> Vec<(&'static str, String)> {
+fn listed(text: &str) -> Vec<(&'static str, String)> {
     let (record, findings) = CarpRecord::read(text.as_bytes());
     let broken = findings.iter().any(|finding| finding.severity == Severity::Error);
     assert_eq!(record.summary().ok, Some(!broken));
@@ -42,7 +42,7 @@ fn told(text: &str) -> Vec<(&'static str, String)> {
 #[test]
 fn sound_documents_are_told_apart_and_summed_up() {
     let summary = |text: &str| {
-        assert_eq!(told(text), [], "{text}");
+        assert_eq!(listed(text), [], "{text}");
         CarpRecord::read(text.as_bytes()).0.summary()
     };
     let asked = summary(&request());
@@ -119,7 +119,7 @@ fn every_violation_is_named_by_its_pointer() {
         ),
     ];
     for (name, text, pointers) in cases {
-        let mut at: Vec<String> = told(&text)
+        let mut at: Vec<String> = listed(&text)
             .into_iter()
             .map(|(code, at)| {
                 assert_eq!(code, "carp-schema-violation", "{name}");
@@ -129,37 +129,40 @@ fn every_violation_is_named_by_its_pointer() {
         at.sort();
         assert_eq!(at, pointers, "{name}");
     }
-    assert_eq!(told("{}"), [("carp-kind-unknown", String::new())]);
-    assert_eq!(told("[1]"), [("carp-kind-unknown", String::new())]);
+    assert_eq!(listed("{}"), [("carp-kind-unknown", String::new())]);
+    assert_eq!(listed("[1]"), [("carp-kind-unknown", String::new())]);
     let both = resolution().replace(r#""ttl_seconds""#, r#""operation":"resolve","ttl_seconds""#);
-    assert_eq!(told(&both), [("carp-kind-unknown", String::new())]);
-    assert_eq!(told("{")[0].0, "json-truncated");
+    assert_eq!(listed(&both), [("carp-kind-unknown", String::new())]);
+    assert_eq!(listed("{")[0].0, "json-truncated");
     let v4 = request().replace("-7000-", "-4000-");
-    assert_eq!(told(&v4), [("carp-uuid-not-v7", "/request_id".to_owned())]);
+    assert_eq!(listed(&v4), [("carp-uuid-not-v7", "/request_id".to_owned())]);
 }
 
 #[test]
 fn a_decision_fits_its_actions() {
     let conflict = resolution().replace(r#""partial""#, r#""deny""#);
-    assert_eq!(told(&conflict), [("carp-decision-conflict", "/decision/type".to_owned())]);
+    assert_eq!(listed(&conflict), [("carp-decision-conflict", "/decision/type".to_owned())]);
     let doubtful = [
         resolution().replace("requires", "").replace(r#""partial""#, r#""requires_approval""#),
         resolution().replace(r#"{"action_id":"t.drop","reason":"r","policy_id":"p"}"#, ""),
     ];
     for text in doubtful {
         assert_eq!(
-            told(&text),
+            listed(&text),
             [("carp-decision-doubtful", "/decision/type".to_owned())],
             "{text}"
         );
     }
     let both = resolution().replace("t.drop", "t.look");
-    assert_eq!(told(&both), [("carp-action-conflict", "/allowed_actions/0/action_id".to_owned())]);
+    assert_eq!(
+        listed(&both),
+        [("carp-action-conflict", "/allowed_actions/0/action_id".to_owned())]
+    );
     let empty = resolution().replace(r#""partial""#, r#""allow""#);
     let (start, rest) = empty.split_once(r#""allowed_actions":["#).unwrap();
     let (_, end) = rest.split_once(r#"],"denied"#).unwrap();
     let empty = format!(r#"{start}"allowed_actions":[],"denied{end}"#);
-    assert_eq!(told(&empty), [("carp-decision-doubtful", "/decision/type".to_owned())]);
+    assert_eq!(listed(&empty), [("carp-decision-doubtful", "/decision/type".to_owned())]);
 }
 
 #[test]

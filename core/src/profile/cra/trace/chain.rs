@@ -1,7 +1,7 @@
 //! The chain of one session's events (4.4).
 //!
-//! Every event is judged, the first too: the seed's own loop starts at the
-//! second. An empty chain does not exist.
+//! Every event is checked, also the first; the loop in the specification starts
+//! at the second. There is no empty chain.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,13 +14,13 @@ use crate::profile::session::{GENESIS, Span};
 /// The events of one session, and where their chain breaks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Chain {
-    /// From where to where; what it claims, sound or not.
+    /// What its events claim, sound or not.
     pub span: Span,
-    /// How many events.
+    /// The number of events.
     pub count: usize,
-    /// Where it breaks, in the order of events.
+    /// In the order of events.
     pub breaks: Vec<Break>,
-    /// The first hash that is cra-core's and not the norm's.
+    /// JSON pointer of the first hash that is that of cra-core.
     pub cra_core: Option<String>,
 }
 
@@ -35,13 +35,12 @@ pub struct Break {
     pub sequence: u64,
     /// The member, as a JSON pointer.
     pub at: String,
-    /// A sentence for people.
     pub detail: String,
 }
 
 impl Chain {
-    /// One chain for each session. Between events that stand around a line
-    /// that could not be read, nothing is said.
+    /// One chain for each session. The link between two events around an
+    /// unreadable line is not checked.
     pub(super) fn split(events: &[Event], unread: &[usize]) -> Vec<Self> {
         let mut chains: Vec<Self> = Vec::new();
         let mut open: HashMap<&str, (usize, &Event)> = HashMap::new();
@@ -76,8 +75,8 @@ impl Chain {
         let mut chain = Self { span, count: 1, breaks: Vec::new(), cra_core: None };
         chain.hash(event);
         if (event.sequence == 0) != (event.previous == GENESIS) {
-            let detail = "the first event of a session, and no other, has sequence 0 and follows \
-                          64 zeros (4.4.1)";
+            let detail = "sequence 0 and a previous hash of 64 zeros belong together: they mark \
+                          the first event of a session (4.4.1)";
             chain.push("invalid-genesis", event, "previous_event_hash", detail.to_owned());
         }
         chain
@@ -110,7 +109,7 @@ impl Chain {
                 self.cra_core.get_or_insert_with(|| format!("{}/event_hash", event.at));
                 format!("event {} has the hash of cra-core, not of Appendix B", event.sequence)
             }
-            None => format!("event {} does not hash to what it claims", event.sequence),
+            None => format!("the hash of event {} is wrong", event.sequence),
         };
         self.push("hash-mismatch", event, "event_hash", detail);
     }
@@ -121,7 +120,7 @@ impl Chain {
         self.breaks.push(Break { code, line, sequence, at, detail });
     }
 
-    /// Things about events that leave their chain as sound as it is.
+    /// Findings about events that do not break their chain.
     pub(super) fn observe(events: &[Event], notes: &mut Notes) {
         let mut ids = HashSet::new();
         let mut latest: HashMap<&str, &Event> = HashMap::new();

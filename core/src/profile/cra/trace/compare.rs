@@ -1,4 +1,4 @@
-//! Where two histories of the same sessions part.
+//! Where two histories of the same sessions differ.
 
 use super::event::Event;
 use super::history::History;
@@ -7,36 +7,20 @@ use crate::wire::json::{Json, pointer_token};
 /// How two histories of one session differ.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Difference {
-    /// The session.
     pub session: String,
-    /// Where they part.
     pub parting: Parting,
 }
 
-/// The first place where two histories are not the same.
+/// The first difference between two histories.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Parting {
     /// The first ends before this event of the second.
-    FirstEnds {
-        /// The first event that only the second has.
-        sequence: u64,
-    },
+    FirstEnds { sequence: u64 },
     /// The second ends before this event of the first.
-    SecondEnds {
-        /// The first event that only the first has.
-        sequence: u64,
-    },
-    /// Both go on, differently.
-    Forks {
-        /// The sequence number in the first.
-        sequence: u64,
-        /// The event's line in the first, from 0.
-        first_line: usize,
-        /// The event's line in the second, from 0.
-        second_line: usize,
-        /// The members in which the two events differ, as JSON pointers.
-        at: Vec<String>,
-    },
+    SecondEnds { sequence: u64 },
+    /// Both continue with different events. The sequence number is that in the
+    /// first; lines count from 0; `at` are JSON pointers of the differences.
+    Forks { sequence: u64, first_line: usize, second_line: usize, at: Vec<String> },
 }
 
 /// One difference for each session that is not the same in both.

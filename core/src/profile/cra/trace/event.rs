@@ -1,16 +1,17 @@
 //! One TRACE event (4.2), read by strict grammar.
 //!
-//! The hash is over the bare concatenation of members, so it binds them only
-//! while each has one form: an event that breaks the grammar is not hashed.
+//! The hash is over the bare concatenation of the members, so it binds them
+//! only if each has one form: an event that breaks the grammar is not hashed.
 
 use crate::profile::cra::grammar::{self, Stamp, uuid_version};
 use crate::profile::cra::notes::Notes;
-use crate::profile::finding::Severity;
+use crate::profile::finding::{Finding, Severity};
 use crate::wire::json::{Json, pointer_token};
 
 use super::hash::Form;
+use super::history::{History, Shape};
 
-/// The members of an event. The hash covers these and no others.
+/// The members of an event, which are all that the hash covers.
 const MEMBERS: [&str; 12] = [
     "trace_version",
     "event_id",
@@ -26,50 +27,59 @@ const MEMBERS: [&str; 12] = [
     "previous_event_hash",
 ];
 
-/// An event whose members keep their grammar.
+/// The event types of 4.3, each with the payload members it requires.
+pub(super) const TYPES: [(&str, &[&str]); 14] = [
+    ("action.approved", &["action_id", "resolution_id"]),
+    ("action.denied", &["action_id", "reason", "policy_id"]),
+    ("action.executed", &["action_id", "execution_id", "duration_ms"]),
+    ("action.failed", &["action_id", "error_code", "error_message"]),
+    ("action.requested", &["action_id", "parameters_hash"]),
+    ("carp.request.received", &["request_id", "operation", "goal"]),
+    ("carp.resolution.cached", &["resolution_id", "cache_hit"]),
+    (
+        "carp.resolution.completed",
+        &["resolution_id", "decision_type", "allowed_count", "denied_count"],
+    ),
+    ("context.injected", &["block_id", "source", "token_count"]),
+    ("context.redacted", &["block_id", "redaction_reason"]),
+    ("policy.evaluated", &["policy_id", "result"]),
+    ("policy.violated", &["policy_id", "violation_type", "details"]),
+    ("session.ended", &["reason", "duration_ms"]),
+    ("session.started", &["agent_id", "goal"]),
+];
+
+/// An event whose members follow the grammar.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Event {
     /// Its line, from 0.
     pub line: usize,
-    /// Where it stands in the payload, as a JSON pointer.
+    /// JSON pointer of the event in the payload.
     pub at: String,
-    /// Its own id.
     pub event_id: String,
-    /// What groups related events.
     pub trace_id: String,
-    /// The operation.
     pub span_id: String,
-    /// The operation around it.
     pub parent_span_id: Option<String>,
-    /// The session, whose events form one chain.
     pub session_id: String,
-    /// Its place in the session.
     pub sequence: u64,
-    /// When, as received: this text is hashed.
+    /// As received: this text is hashed.
     pub timestamp: String,
-    /// What kind of event.
     pub event_type: String,
-    /// What it says.
     pub payload: Json,
     /// The hash it claims.
     pub hash: String,
-    /// The hash it follows.
+    /// The hash of the event before it.
     pub previous: String,
 }
 
 impl Event {
-    /// Reads one event; what breaks the grammar is noted, all of it.
-    pub(in crate::profile::cra) fn read(
-        (line, at): (usize, &str),
-        value: Json,
-        notes: &mut Notes,
-    ) -> Option<Self> {
+    /// Reads one event; notes everything that breaks the grammar.
+    pub(super) fn read(line: usize, at: &str, value: Json, notes: &mut Notes) -> Option<Self> {
         let Json::Object(members) = value else {
             notes.error("trace-not-object", at, format!("a {}, not an event", value.kind()));
             return None;
         };
         for (name, _) in members.iter().filter(|(name, _)| !MEMBERS.contains(&name.as_str())) {
-            let detail = "no member of an event, so its hash does not cover it";
+            let detail = "not a member of an event, so not covered by its hash";
             notes.error("trace-member-unknown", at.to_owned() + &pointer_token(name), detail);
         }
         let mut members = Members { members, at, notes };
@@ -110,14 +120,67 @@ impl Event {
         self.payload.get(name)?.text()
     }
 
-    /// The form under which its hash is what it claims; the norm first.
+    /// The form under which its hash is correct; the normative one first.
     pub fn form(&self) -> Option<Form> {
         let fits = |form: &Form| form.digest(self).is_some_and(|d| d.to_string() == self.hash);
         [Form::CraTraceV1, Form::CraCore].into_iter().find(fits)
     }
+
+    /// Computes its hash and writes it as a line, without the line feed. It
+    /// fails if a reader would warn: ids must be of version 7, times have six
+    /// fractional digits and `Z`, numbers be whole.
+    pub fn seal(&mut self) -> Result<String, Vec<Finding>> {
+        let form = Form::CraTraceV1;
+        if let Some(digest) = form.digest(self) {
+            self.hash = digest.to_string();
+        }
+        let text = |text: &str| Json::from(text);
+        let object = Json::object([
+            ("trace_version", text("1.0")),
+            ("event_id", text(&self.event_id)),
+            ("trace_id", text(&self.trace_id)),
+            ("span_id", text(&self.span_id)),
+            ("parent_span_id", self.parent_span_id.as_deref().map_or(Json::Null, text)),
+            ("session_id", text(&self.session_id)),
+            ("sequence", Json::Number(self.sequence.to_string())),
+            ("timestamp", text(&self.timestamp)),
+            ("event_type", text(&self.event_type)),
+            ("payload", self.payload.clone()),
+            ("event_hash", text(&self.hash)),
+            ("previous_event_hash", text(&self.previous)),
+        ]);
+        let line = form.payload(&object).unwrap_or_default();
+        let (_, notes) = History::collect(line.as_bytes(), Shape::Event, None);
+        let mut findings = notes.into_findings();
+        findings.retain(|f| f.severity > Severity::Info || f.code == "trace-uuid-not-v7");
+        if findings.is_empty() { Ok(line) } else { Err(findings) }
+    }
+
+    /// Notes missing payload members. An unknown event type is hashed and
+    /// chained like any other.
+    pub(super) fn check_payload(&self, notes: &mut Notes) {
+        let Some((_, required)) = TYPES.iter().find(|(name, _)| *name == self.event_type) else {
+            notes.once(Severity::Info, "trace-event-type-unknown", || {
+                let detail =
+                    format!("{} is not an event type of 4.3; first such event", self.event_type);
+                (format!("{}/event_type", self.at), detail)
+            });
+            return;
+        };
+        for name in *required {
+            if self.payload.get(name).is_none_or(|value| *value == Json::Null) {
+                let detail = format!("{} requires it (4.3)", self.event_type);
+                notes.error(
+                    "trace-payload-incomplete",
+                    format!("{}/payload/{name}", self.at),
+                    detail,
+                );
+            }
+        }
+    }
 }
 
-/// The members that are left, and where to complain about them.
+/// The members not yet taken.
 struct Members<'a> {
     members: Vec<(String, Json)>,
     at: &'a str,
@@ -163,12 +226,12 @@ impl Members<'_> {
         if uuid_version(uuid) != Some(7) {
             let at = self.at;
             self.notes.once(Severity::Info, "trace-uuid-not-v7", || {
-                (format!("{at}/{name}"), "not of version 7; the first such id".to_owned())
+                (format!("{at}/{name}"), "not of version 7; first such id".to_owned())
             });
         }
     }
 
-    /// Absent and null hash alike, and so would `""`, which is refused.
+    /// Absent and null give the same hash. So would `""`, which is refused.
     fn parent(&mut self) -> Option<Option<String>> {
         match self.take("parent_span_id") {
             None | Some(Json::Null) => Some(None),
@@ -200,7 +263,7 @@ impl Members<'_> {
         if Stamp::parse(&text).is_some_and(|stamp| !stamp.is_exact()) {
             let at = self.at;
             self.notes.once(Severity::Warning, "trace-time-not-exact", || {
-                let detail = "not six digits of a second and `Z`; the first such time";
+                let detail = "not six fractional digits and `Z`; first such time";
                 (format!("{at}/timestamp"), detail.to_owned())
             });
         }
@@ -218,8 +281,8 @@ impl Members<'_> {
     }
 }
 
-/// Notes numbers that are no plain integers (6.1.1), and such as are hashed
-/// in another spelling. False when one cannot be hashed at all.
+/// Notes numbers that are not plain integers (6.1.1) or are hashed in another
+/// spelling. False if one cannot be hashed.
 fn numbers(at: &str, value: &Json, notes: &mut Notes) -> bool {
     match value {
         Json::Number(token) => number(at, token, notes),
@@ -248,7 +311,7 @@ fn is_plain(token: &str) -> bool {
 
 fn number(at: &str, token: &str, notes: &mut Notes) -> bool {
     let Some(hashed) = Form::CraTraceV1.number(token) else {
-        notes.error("trace-number-beyond-double", at, "no hash covers a number this large");
+        notes.error("trace-number-beyond-double", at, "a number this large cannot be hashed");
         return false;
     };
     if hashed != token {
@@ -260,7 +323,7 @@ fn number(at: &str, token: &str, notes: &mut Notes) -> bool {
     } else if !is_plain(token) {
         notes.once(Severity::Warning, "trace-number-not-plain", || {
             let shown = short(token);
-            (at.to_owned(), format!("{shown} is no plain integer (6.1.1); the first such number"))
+            (at.to_owned(), format!("{shown} is not a plain integer (6.1.1); first such number"))
         });
     }
     true

@@ -1,35 +1,36 @@
 //! The hash of a TRACE event.
 //!
-//! In: an event whose members keep their grammar. Out: a digest under a named
-//! form. Appendix B is the norm; cra-core, the Rust implementation upstream,
-//! hashes another text, and its exports are recognised by name.
+//! In: an event whose members follow the grammar. Out: a digest under a named
+//! form. Appendix B is normative; cra-core, the Rust implementation upstream,
+//! hashes another text, and its exports are recognised.
+
+use strum::IntoStaticStr;
 
 use super::event::Event;
 use crate::wire::digest::Digest;
 use crate::wire::jcs;
 use crate::wire::json::Json;
 
-/// What text is hashed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Which text is hashed.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
 pub enum Form {
     /// What cra-core hashes: the time with `+00:00`, the payload as serde_json
     /// writes it.
+    #[strum(serialize = "cra-core")]
     CraCore,
     /// Appendix B: the time as received, the payload as Python's `json.dumps`
     /// with sorted names writes it.
+    #[strum(serialize = "cra-trace-v1")]
     CraTraceV1,
 }
 
 impl Form {
     /// Its name beside a digest.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::CraCore => "cra-core",
-            Self::CraTraceV1 => "cra-trace-v1",
-        }
+        self.into()
     }
 
-    /// The digest of an event; none when the form has no text for it.
+    /// The digest of an event; none if the form cannot write its payload.
     pub fn digest(self, event: &Event) -> Option<Digest> {
         let payload = self.payload(&event.payload)?;
         let time = match self {
@@ -53,8 +54,8 @@ impl Form {
         Some(Digest::of_parts(&parts.map(str::as_bytes)))
     }
 
-    /// The text of a payload; none when it holds a number without one, or for
-    /// cra-core, which does not escape names, a name that needs it.
+    /// The text of a payload; none if it has a number beyond a double or, for
+    /// cra-core, which does not escape names, a name that needs escapes.
     pub fn payload(self, payload: &Json) -> Option<String> {
         let mut out = String::new();
         self.write(&mut out, payload)?;
@@ -105,7 +106,7 @@ impl Form {
         }
     }
 
-    /// A number as the form writes it back; none when it is beyond a double.
+    /// A number as the form writes it; none beyond a double.
     pub(super) fn number(self, token: &str) -> Option<String> {
         let is_whole = !token.contains(['.', 'e', 'E']);
         match self {

@@ -1,22 +1,20 @@
-//! Events as they stand in a file or a statement.
+//! The events of a file or a statement.
 
 use super::chain::Chain;
 use super::event::Event;
-use super::required;
 use crate::profile::cra::notes::Notes;
 use crate::profile::finding::{Finding, Severity};
 use crate::wire::json::Json;
 
-/// All that could be read, split by session.
+/// The readable events, split by session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
-    /// The events, in the order they came.
+    /// In the order of the file.
     pub events: Vec<Event>,
-    /// One chain for each session, in the order they begin.
+    /// One for each session, in the order of their first events.
     pub chains: Vec<Chain>,
-    /// Whether everything could be read.
+    /// Whether every event could be read.
     pub is_whole: bool,
-    /// What was noticed.
     pub findings: Vec<Finding>,
 }
 
@@ -48,8 +46,7 @@ impl History {
         history
     }
 
-    /// The events of one statement, at most so many; the findings are still
-    /// open.
+    /// The events of one statement, at most `most`; the caller may add notes.
     pub(super) fn collect(bytes: &[u8], shape: Shape, most: Option<usize>) -> (Self, Notes) {
         let mut notes = Notes::default();
         if shape == Shape::Event {
@@ -62,7 +59,7 @@ impl History {
         }
         let count = bytes.split(|b| *b == b'\n').count();
         if let Some(most) = most.filter(|most| count > *most) {
-            let detail = format!("{count} events, at most {most} are read");
+            let detail = format!("{count} events, at most {most} are allowed");
             notes.error("trace-too-many-events", "", detail);
             let nothing =
                 Self { events: Vec::new(), chains: Vec::new(), is_whole: false, findings: vec![] };
@@ -80,7 +77,7 @@ impl History {
         let (mut events, mut unread) = (Vec::new(), Vec::new());
         for (line, at, value) in values {
             let event = match value {
-                Ok(value) => Event::read((line, &at), value, &mut notes),
+                Ok(value) => Event::read(line, &at, value, &mut notes),
                 Err(e) => {
                     notes.error(e.code(), at + &e.pointer, format!("not JSON: {e}"));
                     None
@@ -92,17 +89,17 @@ impl History {
             }
         }
         if events.is_empty() && unread.is_empty() {
-            notes.error("trace-empty", "", "no event, so there is no chain to be valid");
+            notes.error("trace-empty", "", "there is no event");
         }
         for event in &events {
-            required::check(event, &mut notes);
+            event.check_payload(&mut notes);
         }
         let chains = Chain::split(&events, &unread);
         for broken in chains.iter().flat_map(|chain| &chain.breaks) {
             notes.error(broken.code, broken.at.clone(), broken.detail.clone());
         }
         if let Some(at) = chains.iter().find_map(|chain| chain.cra_core.clone()) {
-            let detail = "the hash cra-core computes; Appendix B, the norm, has another";
+            let detail = "the hash of cra-core, not the normative one of Appendix B";
             notes.once(Severity::Info, "hash-cra-core", || (at, detail.to_owned()));
         }
         Chain::observe(&events, &mut notes);

@@ -1,22 +1,20 @@
 //! TRACE/1.0 (section 4): events of a session, each bound to the one before
 //! by its hash.
 //!
-//! In: one event, or lines of them. Out: the events, findings, and whether
-//! the chain among them is sound. What a session's chain looked like before
-//! is the store's to know: see `profile::session`.
+//! In: one event, or lines of them. Out: the events, findings, and whether the
+//! chain among them is sound. How it continues what is already logged of the
+//! session is checked by `profile::session`.
 
 mod chain;
 mod compare;
 mod event;
 mod hash;
 mod history;
-mod produce;
-mod required;
-mod summary;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::profile::cra::notes::NOTES_CODES;
+use super::grammar::Stamp;
+use super::notes::NOTES_CODES;
 use crate::profile::finding::Finding;
 use crate::profile::kind::{Codes, Record, RecordKind, Role, boxed, media_type};
 use crate::profile::{Span, Summary};
@@ -37,8 +35,8 @@ pub const CONTENT_TYPE: &str = "application/vnd.cra.trace+json";
 /// The content type of a batch: one event on each line.
 pub const BATCH_CONTENT_TYPE: &str = "application/vnd.cra.trace+jsonl";
 
-/// Events in one statement. An event has some 500 bytes, so a statement of
-/// ordinary size holds 120; this bounds what a larger one may cost.
+/// Events in one statement. An event has about 500 bytes, so a statement of
+/// ordinary size holds 120; this bounds the cost of a larger one.
 pub const EVENTS_MAX: usize = 4096;
 
 /// Events of a TRACE session, one or a batch.
@@ -94,7 +92,7 @@ impl TraceRecord {
         Self::of(payload, Shape::Event)
     }
 
-    /// Reads lines of events, which must be of one session.
+    /// Reads lines of events, all of one session.
     pub fn read_batch(payload: &[u8]) -> (Self, Vec<Finding>) {
         Self::of(payload, Shape::Lines)
     }
@@ -115,7 +113,7 @@ impl TraceRecord {
         (record, notes.into_findings())
     }
 
-    /// The events that could be read.
+    /// The readable events.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
@@ -127,7 +125,47 @@ impl TraceRecord {
 }
 
 impl Record for TraceRecord {
+    /// Takes over only what an event states outright. A denied action may be
+    /// `denied` or `blocked`, a failed one `executed` or `errored`: where the
+    /// vocabularies have no common word, the summary says nothing.
     fn summary(&self) -> Summary {
-        summary::of(&self.events, self.span.clone(), self.ok)
+        let Some(last) = self.events.last() else {
+            return Summary { ok: Some(self.ok), ..Summary::default() };
+        };
+        let own = |name| last.text(name).map(str::to_owned);
+        let is = |kind: &str| last.event_type == kind;
+        let is_carried_out = is("action.executed") || is("action.failed");
+        Summary {
+            // Here `action_id` names a kind of action; `execution_id` names the
+            // one that happened.
+            action_id: own("execution_id").filter(|_| is_carried_out),
+            effect_type: own("action_id").filter(|_| is_carried_out),
+            decision_id: only(&self.events, "resolution_id").map(str::to_owned),
+            developer: only(&self.events, "agent_id").map(str::to_owned),
+            verdict: is("action.executed").then(|| "executed".to_owned()),
+            decision: decision(last).map(str::to_owned),
+            claimed_at: Stamp::parse(&last.timestamp).and_then(|stamp| stamp.time),
+            session: self.span.clone(),
+            ok: Some(self.ok),
+            ..Summary::default()
+        }
     }
+}
+
+fn decision(event: &Event) -> Option<&'static str> {
+    match event.event_type.as_str() {
+        "action.approved" => Some("accept"),
+        "action.denied" => Some("reject"),
+        "carp.resolution.completed" => {
+            super::carp::decision(event.text("decision_type").unwrap_or_default())
+        }
+        _ => None,
+    }
+}
+
+/// The value of a payload member, if all events that have it agree.
+fn only<'a>(events: &'a [Event], name: &str) -> Option<&'a str> {
+    let mut values = events.iter().filter_map(|event| event.text(name));
+    let first = values.next()?;
+    values.all(|other| other == first).then_some(first)
 }

@@ -47,8 +47,8 @@ fn codes(findings: &[Finding]) -> Vec<(&'static str, &str)> {
     findings.iter().map(|finding| (finding.code, finding.at.as_str())).collect()
 }
 
-/// What a single event without these findings is told about.
-fn told(line: &str) -> Vec<(&'static str, String)> {
+/// The findings of a single event, without these.
+fn listed(line: &str) -> Vec<(&'static str, String)> {
     let (_, findings) = TraceRecord::read(line.as_bytes());
     findings.into_iter().map(|finding| (finding.code, finding.at)).collect()
 }
@@ -100,16 +100,16 @@ fn members_are_refused_by_their_grammar_before_anything_is_hashed() {
     for (at, good, bad) in malformed {
         assert!(sealed().contains(good), "{good}");
         let line = sealed().replace(good, bad);
-        assert_eq!(told(&line), [("trace-member-malformed", at.to_owned())], "{bad}");
+        assert_eq!(listed(&line), [("trace-member-malformed", at.to_owned())], "{bad}");
     }
     let missing = sealed().replace(r#""span_id":"#, r#""span":"#);
     let expected = [
         ("trace-member-unknown", "/span".to_owned()),
         ("trace-member-missing", "/span_id".to_owned()),
     ];
-    assert_eq!(told(&missing), expected);
-    assert_eq!(told("7"), [("trace-not-object", String::new())]);
-    assert_eq!(told("{")[0].0, "json-truncated");
+    assert_eq!(listed(&missing), expected);
+    assert_eq!(listed("7"), [("trace-not-object", String::new())]);
+    assert_eq!(listed("{")[0].0, "json-truncated");
 }
 
 #[test]
@@ -151,10 +151,10 @@ fn what_is_unusual_is_told_and_still_hashed() {
     }
     let mut event = event(SESSION, 0, GENESIS);
     event.payload = json(r#"{"policy_id":"p","result":"allow","n":1e999}"#);
-    let told = codes_of(&event.seal().unwrap_err());
-    assert!(told.contains(&"json-truncated"), "nothing to hash, nothing written: {told:?}");
+    let listed = codes_of(&event.seal().unwrap_err());
+    assert!(listed.contains(&"json-truncated"), "nothing to hash, nothing written: {listed:?}");
     let line = sealed().replace(r#""allow""#, "1e999");
-    assert_eq!(self::told(&line), [("trace-number-beyond-double", "/payload/result".to_owned())]);
+    assert_eq!(self::listed(&line), [("trace-number-beyond-double", "/payload/result".to_owned())]);
 }
 
 fn codes_of(findings: &[Finding]) -> Vec<&'static str> {
@@ -238,9 +238,9 @@ fn numbers_and_text_are_hashed_as_python_and_as_cra_core_write_them() {
 
 #[test]
 fn every_kind_of_event_demands_its_members() {
-    let kinds: Vec<&str> = required::KINDS.iter().map(|(kind, _)| *kind).collect();
+    let kinds: Vec<&str> = event::TYPES.iter().map(|(kind, _)| *kind).collect();
     assert!(kinds.is_sorted());
-    for (kind, members) in required::KINDS {
+    for (kind, members) in event::TYPES {
         let mut bare = event(SESSION, 0, GENESIS);
         (bare.event_type, bare.payload) = (kind.to_owned(), Json::Object(Vec::new()));
         let findings = bare.seal().unwrap_err();

@@ -1,14 +1,13 @@
-//! The checks that compute: integrity, constraints, plan, time.
+//! The computed checks: inputs, integrity, constraints, plan, time.
 
 use super::{Check, Checked, Outcome, Request, Source, signals};
 use crate::profile::pca::digest::{plan_digest, step_digest};
-use crate::profile::pca::moment::Moment;
-use crate::profile::pca::observations::Signal;
-use crate::profile::pca::shape::unfit;
+use crate::profile::pca::inputs::Signal;
+use crate::profile::pca::shape::{Moment, unfit};
 use crate::wire::digest::Digest;
 use crate::wire::jcs::Suite;
 
-/// What a check found, before it has its name.
+/// The result of a check.
 pub(super) type Found = (Outcome, Source, String);
 
 pub(super) fn passed(detail: impl Into<String>) -> Found {
@@ -23,8 +22,8 @@ pub(super) fn unknown(detail: impl Into<String>) -> Found {
     (Outcome::Unknown, Source::Absent, detail.into())
 }
 
-/// Every check but that of the nonce, which needs a memory.
-pub(super) fn make(check: Check, request: &Request<'_>) -> Checked {
+/// Runs one check; that of the nonce is `replay`.
+pub(super) fn run(check: Check, request: &Request<'_>) -> Checked {
     let (outcome, source, detail) = match check {
         Check::Inputs => inputs(request),
         Check::Replay => unknown("no memory of nonces"),
@@ -67,10 +66,10 @@ fn inputs(request: &Request<'_>) -> Found {
             unfit(findings).map(move |f| format!("{part}{}: {} ({})", f.at, f.detail, f.code))
         })
         .collect();
-    if wrong.is_empty() { passed("as their schemas say") } else { failed(wrong.join("; ")) }
+    if wrong.is_empty() { passed("as the schemas demand") } else { failed(wrong.join("; ")) }
 }
 
-/// The suite under which the expected digest is the certificate's.
+/// The suite under which the certificate has the expected digest.
 pub(super) fn suite(request: &Request<'_>) -> Option<Suite> {
     let Signal::Given(expected) = request.observations.digest("expected_pc_digest") else {
         return None;
@@ -80,7 +79,7 @@ pub(super) fn suite(request: &Request<'_>) -> Option<Suite> {
     found.map(|digest| digest.suite())
 }
 
-/// Without an expected digest there is nothing to compare with, so that fails.
+/// Fails without an expected digest to compare with.
 fn pc_digest(request: &Request<'_>) -> Found {
     let expected = request.observations.digest("expected_pc_digest");
     match (expected, suite(request)) {
@@ -88,7 +87,7 @@ fn pc_digest(request: &Request<'_>) -> Found {
         (Signal::Malformed(detail), _) => failed(detail),
         (Signal::Given(_), Some(suite)) => passed(format!("equal under {}", suite.name())),
         (Signal::Given(_), None) => match request.certificate.pc_digest() {
-            Some(own) => failed(format!("the certificate has {own}")),
+            Some(own) => failed(format!("the certificate has the digest {own}")),
             None => failed("the certificate has no digest"),
         },
     }
@@ -106,8 +105,10 @@ fn constraints_version(request: &Request<'_>) -> Found {
     let document = request.constraints.map(|c| c.version_id().unwrap_or_default().to_owned());
     let in_force: Vec<String> = document.into_iter().chain(observed).collect();
     match in_force.iter().find(|version| *version != named) {
-        _ if in_force.is_empty() => failed("nobody says which constraints are in force"),
-        Some(other) => failed(format!("{other:?} is in force, the certificate names {named:?}")),
+        _ if in_force.is_empty() => failed("it is not known which constraints are in force"),
+        Some(other) => {
+            failed(format!("{other:?} is in force, but the certificate names {named:?}"))
+        }
         None => passed(format!("{named:?}")),
     }
 }
@@ -131,18 +132,18 @@ fn constraints_digest(request: &Request<'_>) -> Found {
         }
         Some(Ok(digest)) => passed(format!("recomputed under {}", digest.suite().name())),
         None if observed.is_some() => {
-            let detail = "the digest in force, as observed; the constraints were not given";
+            let detail = "equal to the observed digest in force; the constraints were not given";
             (Outcome::Passed, Source::Asserted, detail.to_owned())
         }
-        None => failed("nobody says which constraints are in force"),
+        None => failed("it is not known which constraints are in force"),
     }
 }
 
-/// The digests of the steps, as far as they are known.
+/// The digests of the steps.
 pub(super) enum Steps {
     Absent,
     Wrong(String),
-    /// Whether they were computed from the steps themselves.
+    /// Bound means that they were computed from the steps themselves.
     Known {
         digests: Vec<Digest>,
         are_bound: bool,
@@ -174,7 +175,8 @@ pub(super) fn steps(request: &Request<'_>) -> Steps {
     }
 }
 
-/// From the inputs of each step, under the suite that gives the plan digest.
+/// Computed from the inputs of each step, under the suite that gives the plan
+/// digest.
 fn computed(request: &Request<'_>) -> Option<Result<Vec<Digest>, String>> {
     let steps = request.certificate.steps();
     let inputs = match request.observations.step_inputs() {
@@ -189,9 +191,8 @@ fn computed(request: &Request<'_>) -> Option<Result<Vec<Digest>, String>> {
     let under = |suite| -> Option<Vec<Digest>> {
         let pairs = inputs.iter().zip(steps);
         let digests = pairs.map(|(inputs, action)| {
-            step_digest(suite, inputs, constraints, action)
-                .ok()
-                .and_then(|d| Digest::from_hex(&d.hex()))
+            let digest = step_digest(suite, inputs, constraints, action).ok()?;
+            Digest::from_hex(&digest.hex())
         });
         digests.collect()
     };
@@ -216,8 +217,8 @@ fn plan(request: &Request<'_>) -> Found {
         }
         Steps::Known { are_bound: true, .. } => passed("recomputed from the steps"),
         Steps::Known { are_bound: false, .. } => {
-            let detail = "recomputed from the step digests given; steps_unbound: whether they are \
-                          those of the steps was not computed";
+            let detail = "recomputed from the given step digests; steps_unbound: they were not \
+                          compared with the steps";
             (Outcome::Passed, Source::Asserted, detail.to_owned())
         }
     }
@@ -230,21 +231,21 @@ fn effective_time(request: &Request<'_>) -> Found {
         Signal::Given(now) => now,
     };
     let Some(moment) = Moment::parse(&now) else {
-        return failed(format!("now, {now:?}, is not an RFC 3339 time with an offset"));
+        return failed(format!("now is {now:?}, not an RFC 3339 time with an offset"));
     };
     let certificate = ("certificate", request.certificate.window());
     let constraints = request.constraints.map(|c| ("constraints", c.window()));
     for (whose, window) in std::iter::once(certificate).chain(constraints) {
         match window {
-            None => return failed(format!("effective_time of the {whose} cannot be read")),
+            None => return failed(format!("the effective_time of the {whose} cannot be read")),
             Some(window) if window.is_inverted() => {
-                return failed(format!("effective_time of the {whose} ends before it begins"));
+                return failed(format!("the effective_time of the {whose} ends before it begins"));
             }
-            Some(window) if !window.holds(moment) => {
-                return failed(format!("{now} is outside of effective_time of the {whose}"));
+            Some(window) if !window.contains(moment) => {
+                return failed(format!("{now} is outside the effective_time of the {whose}"));
             }
             Some(_) => {}
         }
     }
-    passed(format!("{now} is inside"))
+    passed(format!("{now} is within the effective_time"))
 }

@@ -1,20 +1,20 @@
-//! The checks that rest on signals: what can be computed is, what is only
-//! asserted is marked so, and what is malformed fails.
+//! The checks of signals. What can be computed is computed, what the caller
+//! asserts is marked as asserted, and what is malformed fails.
 
 use super::checks::{Found, Steps, failed, passed, steps, unknown};
 use super::{Outcome, Request, Source};
-use crate::profile::pca::observations::{Observations, Signal};
+use crate::profile::pca::inputs::Signal;
 use crate::wire::digest::Digest;
 
 fn asserted(outcome: Outcome, request: &Request<'_>, detail: impl Into<String>) -> Found {
     let detail = match request.observations.asserted_by() {
         None => detail.into(),
-        Some(who) => format!("{}, says {who}", detail.into()),
+        Some(who) => format!("{}, asserted by {who}", detail.into()),
     };
     (outcome, Source::Asserted, detail)
 }
 
-/// A flag that stops when it is true.
+/// A flag that must not be true.
 pub(super) fn tripwire(request: &Request<'_>, name: &str) -> Found {
     match request.observations.flag(name) {
         Signal::Absent => unknown(format!("{name} was not observed")),
@@ -24,8 +24,7 @@ pub(super) fn tripwire(request: &Request<'_>, name: &str) -> Found {
     }
 }
 
-/// A number that must not be greater than another; one without the other is
-/// no signal but a mistake.
+/// A number that must not exceed another. One without the other is a mistake.
 pub(super) fn at_most(request: &Request<'_>, name: &str, limit: &str) -> Found {
     let (value, most) = (request.observations.number(name), request.observations.number(limit));
     match (value, most) {
@@ -34,17 +33,16 @@ pub(super) fn at_most(request: &Request<'_>, name: &str, limit: &str) -> Found {
         (Signal::Absent, _) => failed(format!("{limit} without {name}")),
         (_, Signal::Absent) => failed(format!("{name} without {limit}")),
         (Signal::Given(value), Signal::Given(most)) => {
-            let (outcome, relation) = match value > most {
-                true => (Outcome::Failed, "above"),
-                false => (Outcome::Passed, "within"),
-            };
+            let is_above = value > most;
+            let outcome = if is_above { Outcome::Failed } else { Outcome::Passed };
+            let relation = if is_above { "above" } else { "within" };
             asserted(outcome, request, format!("{name} {value} is {relation} {limit} {most}"))
         }
     }
 }
 
-/// State digests are compared when they are given; a flag counts beside them
-/// when it says drift, and alone otherwise.
+/// State digests are compared if given. The flag fails the check if it says
+/// drift, and otherwise counts only without digests.
 pub(super) fn toctou(request: &Request<'_>) -> Found {
     let observed = request.observations.digest("observed_state_digest");
     let flag = match tripwire(request, "toctou_drift") {
@@ -65,7 +63,7 @@ pub(super) fn toctou(request: &Request<'_>) -> Found {
     }
 }
 
-/// The state at the first step; said twice, it must be said alike.
+/// The planned state: stated, or that of the first step; both must agree.
 fn planned_state(request: &Request<'_>) -> Signal<Digest> {
     let first = match request.observations.step_inputs() {
         Signal::Given(inputs) => inputs.first().map(|inputs| inputs.state),
@@ -74,14 +72,14 @@ fn planned_state(request: &Request<'_>) -> Signal<Digest> {
     match (request.observations.digest("planned_state_digest"), first) {
         (Signal::Absent, Some(state)) => Signal::Given(state),
         (Signal::Given(stated), Some(state)) if stated != state => {
-            Signal::Malformed("planned_state_digest is not that of the first step".to_owned())
+            Signal::Malformed("planned_state_digest is not the state of the first step".to_owned())
         }
         (stated, _) => stated,
     }
 }
 
-/// Steps and proofs are checked against the root when they are given; a flag
-/// counts beside them when it says no, and alone otherwise.
+/// Steps and proofs are checked against the root if given. The flag fails the
+/// check if it is false, and otherwise counts only without steps and proofs.
 pub(super) fn merkle(request: &Request<'_>) -> Found {
     let flag = request.observations.flag("merkle_ok");
     match &flag {
@@ -99,14 +97,14 @@ pub(super) fn merkle(request: &Request<'_>) -> Found {
     let Some(root) = request.certificate.merkle_root() else {
         return match proofs.is_empty() {
             true => unknown("the certificate has no Merkle root"),
-            false => failed("Merkle proofs, but the certificate has no root"),
+            false => failed("there are Merkle proofs, but the certificate has no root"),
         };
     };
     let rule = match request.certificate.merkle_rule() {
         Ok(rule) => rule,
         Err(detail) => return failed(detail),
     };
-    let leaves = Observations::leaves(request.certificate);
+    let leaves = u64::try_from(request.certificate.steps().len()).unwrap_or(u64::MAX);
     for proof in &proofs {
         if let Err(detail) = rule.check(proof, &root, leaves) {
             return failed(format!("step {}: {detail} ({})", proof.index, rule.name()));

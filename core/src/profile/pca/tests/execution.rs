@@ -135,7 +135,7 @@ fn of_any_two_failures_the_earlier_gives_the_reason() {
         ("disclosure", &[("disclosure_used", "1")], "RC_DISCLOSURE_BUDGET"),
     ];
     let names: Vec<&str> = in_order.iter().map(|(name, ..)| *name).collect();
-    assert_eq!(names, Check::ALL.map(Check::name));
+    assert!(Check::ALL.iter().map(|check| check.name()).eq(names));
     let record = PcaCertificateRecord::of(certificate(&[]));
     for (at, (name, first, reason)) in in_order.iter().enumerate() {
         for (other, second, _) in &in_order[at..] {
@@ -257,9 +257,9 @@ fn a_nonce_is_burned_once_and_by_success_alone() {
     assert_eq!(run(&[("ood", "true")]), ("RC_OOD_TRIPWIRE", false));
     let winners = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| run(&[]))).collect();
-        let told: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        assert!(told.iter().all(|t| [("RC_OK", true), ("RC_PC_REPLAY", false)].contains(t)));
-        told.iter().filter(|(_, is_burned)| *is_burned).count()
+        let verdicts: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert!(verdicts.iter().all(|t| [("RC_OK", true), ("RC_PC_REPLAY", false)].contains(t)));
+        verdicts.iter().filter(|(_, is_burned)| *is_burned).count()
     });
     assert_eq!(winners, 1);
 }

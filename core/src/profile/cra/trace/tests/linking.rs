@@ -18,8 +18,8 @@ fn changed(text: &str, change: impl Fn(&mut Vec<String>)) -> String {
 #[test]
 fn a_batch_is_sound_or_the_place_is_named() {
     let (text, head) = lines(SESSION, 0, 4, GENESIS);
-    let (record, told) = batch(&text);
-    assert_eq!(told, []);
+    let (record, listed) = batch(&text);
+    assert_eq!(listed, []);
     let span = record.span().unwrap();
     assert_eq!((span.first, span.last, &span.head), (0, 3, &head));
     assert_eq!(batch(text.trim_end()).1, [], "the last line may lack its end");
@@ -66,9 +66,10 @@ fn a_batch_is_sound_or_the_place_is_named() {
         ("blank", |l| l[1].clear(), &[("json-truncated", "/1")]),
     ];
     for (name, change, expected) in cases {
-        let (record, told) = batch(&changed(&text, change));
-        let told: Vec<(&str, &str)> = told.iter().map(|(code, at)| (*code, at.as_str())).collect();
-        assert_eq!(told, expected, "{name}");
+        let (record, listed) = batch(&changed(&text, change));
+        let listed: Vec<(&str, &str)> =
+            listed.iter().map(|(code, at)| (*code, at.as_str())).collect();
+        assert_eq!(listed, expected, "{name}");
         assert_eq!((record.span(), record.summary().ok), (None, Some(false)), "{name}");
     }
 }
@@ -76,13 +77,13 @@ fn a_batch_is_sound_or_the_place_is_named() {
 #[test]
 fn nothing_is_not_a_valid_chain() {
     for text in ["", "\n"] {
-        let (record, told) = batch(text);
-        assert_eq!(told, [("trace-empty", String::new())]);
+        let (record, listed) = batch(text);
+        assert_eq!(listed, [("trace-empty", String::new())]);
         assert_eq!(record.summary().ok, Some(false));
     }
     assert_eq!(batch(&"x\n".repeat(EVENTS_MAX)).1[0].0, "json-unexpected");
-    let (_, told) = batch(&"x\n".repeat(EVENTS_MAX + 1));
-    assert_eq!(told, [("trace-too-many-events", String::new())]);
+    let (_, listed) = batch(&"x\n".repeat(EVENTS_MAX + 1));
+    assert_eq!(listed, [("trace-too-many-events", String::new())]);
 }
 
 #[test]
@@ -91,8 +92,8 @@ fn only_the_first_event_follows_zeros() {
     assert_eq!(batch(&later).1, [], "a batch may go on where another stopped");
     for (sequence, previous) in [(7, GENESIS.to_owned()), (0, "a".repeat(64))] {
         let mut event = event(SESSION, sequence, &previous);
-        let told = event.seal().unwrap_err();
-        assert_eq!(codes(&told), [("invalid-genesis", "/previous_event_hash")]);
+        let listed = event.seal().unwrap_err();
+        assert_eq!(codes(&listed), [("invalid-genesis", "/previous_event_hash")]);
     }
 }
 
@@ -106,8 +107,8 @@ fn sessions_are_split_in_files_and_refused_in_statements() {
     let counts: Vec<usize> = history.chains.iter().map(|chain| chain.count).collect();
     assert_eq!(counts, [2, 2]);
     assert_eq!(history.chains[0].breaks, []);
-    let (record, told) = batch(&mixed);
-    assert!(told.contains(&("trace-sessions-mixed", "/1/session_id".to_owned())), "{told:?}");
+    let (record, listed) = batch(&mixed);
+    assert!(listed.contains(&("trace-sessions-mixed", "/1/session_id".to_owned())), "{listed:?}");
     assert_eq!(record.span(), None);
 }
 
@@ -133,7 +134,7 @@ fn a_hash_of_cra_core_is_named_and_is_not_the_norm() {
     assert_eq!(event.form(), Some(Form::CraCore));
     let expected =
         [("hash-mismatch", "/event_hash".to_owned()), ("hash-cra-core", "/event_hash".to_owned())];
-    assert_eq!(told(&written(&event)), expected);
+    assert_eq!(listed(&written(&event)), expected);
     event.timestamp = "1969-12-31T23:59:59.500000Z".to_owned();
     assert_eq!(Form::CraCore.digest(&event), None);
 }

@@ -1,17 +1,71 @@
-//! What an executor observed: the words of released vectors, and ours.
+//! The documents an executor gives besides the certificate: the constraints
+//! in force, and what it observed, in the words of the released vectors and
+//! ours.
 
-use super::digest::StepInputs;
+use super::certificate::STEPS_MAX;
+use super::digest::{Label, StepInputs};
 use super::merkle::MerkleProof;
-use super::shape::Shape;
-use super::{STEPS_MAX, certificate::PcaCertificateRecord};
+use super::shape::{Shape, Window};
 use crate::profile::finding::Finding;
 use crate::wire::digest::Digest;
-use crate::wire::jcs::Suite;
+use crate::wire::jcs::{Suite, SuiteDigest};
 use crate::wire::json::Json;
 use crate::wire::limits::PATH_NODES_MAX;
 
-/// Every member that means something. Another one is refused: it may be a
-/// signal, misspelt.
+/// A constraints document, which a certificate names by version and digest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constraints {
+    document: Json,
+    window: Option<Window>,
+    findings: Vec<Finding>,
+}
+
+impl Constraints {
+    /// Reads and judges a document; never fails.
+    pub fn read(bytes: &[u8]) -> Self {
+        let mut shape = Shape::default();
+        let required = ["version_id", "effective_time", "payload", "digest"];
+        let document = shape.json(bytes).filter(|json| shape.object(json, "", &required, &[]));
+        let mut window = None;
+        if let Some(document) = &document {
+            shape.filled(document, "", "version_id");
+            shape.digest(document, "", "digest");
+            shape.an_object(document, "", "payload", false);
+            window = shape.window(document);
+            shape.numbers(document);
+        }
+        Self { document: document.unwrap_or(Json::Null), window, findings: shape.findings }
+    }
+
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    pub(super) fn window(&self) -> Option<Window> {
+        self.window
+    }
+
+    pub(super) fn version_id(&self) -> Option<&str> {
+        self.document.get("version_id")?.text()
+    }
+
+    /// The digest it states, with the suite under which its payload has it;
+    /// otherwise what is wrong.
+    pub(super) fn digest(&self) -> Result<SuiteDigest, String> {
+        let stated = self.document.get("digest").and_then(Json::text);
+        let payload = self.document.get("payload");
+        let (Some(stated), Some(payload)) = (stated, payload) else {
+            return Err("the constraints lack payload or digest".to_owned());
+        };
+        let computed = [Suite::PcaV1, Suite::PcaPython]
+            .into_iter()
+            .filter_map(|suite| Label::Constraints.digest(suite, payload).ok());
+        let found = computed.into_iter().find(|digest| digest.hex() == stated);
+        found.ok_or_else(|| "the digest of the constraints is not that of their payload".to_owned())
+    }
+}
+
+/// The known members. Any other is refused: it may be a misspelt signal.
 const KNOWN: [&str; 18] = [
     "expected_pc_digest",
     "constraints_version_id",
@@ -33,14 +87,14 @@ const KNOWN: [&str; 18] = [
     "asserted_by",
 ];
 
-/// What was observed.
+/// What an executor observed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observations {
     document: Json,
     findings: Vec<Finding>,
 }
 
-/// What one member says.
+/// The value of one member.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Signal<T> {
     Absent,
@@ -49,14 +103,14 @@ pub(super) enum Signal<T> {
 }
 
 impl Observations {
-    /// Reads bytes; never fails, and notices everything.
+    /// Reads and judges a document; never fails.
     pub fn read(bytes: &[u8]) -> Self {
         let mut shape = Shape::default();
         let document = shape.json(bytes);
         Self::judge(document.unwrap_or(Json::Null), shape)
     }
 
-    /// The same for what was read already.
+    /// The same for parsed JSON.
     pub fn of(document: Json) -> Self {
         Self::judge(document, Shape::default())
     }
@@ -67,7 +121,6 @@ impl Observations {
         Self { document, findings: shape.findings }
     }
 
-    /// What was noticed about them.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -99,9 +152,9 @@ impl Observations {
         self.signal(name, "64 lowercase hex digits", |value| Digest::from_hex(value.text()?))
     }
 
-    /// Only numbers that a double holds exactly can be compared.
+    /// Only a number that a double holds exactly can be compared.
     pub(super) fn number(&self, name: &str) -> Signal<f64> {
-        self.signal(name, "a number that is held exactly", |value| match value {
+        self.signal(name, "a number that a double holds exactly", |value| match value {
             Json::Number(token) if Suite::PcaV1.refused(value).is_empty() => token.parse().ok(),
             _ => None,
         })
@@ -123,11 +176,6 @@ impl Observations {
             let items = value.array().filter(|items| items.len() <= STEPS_MAX)?;
             items.iter().map(merkle_proof).collect()
         })
-    }
-
-    /// How many steps the certificate has, in the words of a proof.
-    pub(super) fn leaves(certificate: &PcaCertificateRecord) -> u64 {
-        u64::try_from(certificate.steps().len()).unwrap_or(u64::MAX)
     }
 }
 
