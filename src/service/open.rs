@@ -160,7 +160,7 @@ pub fn init_on(
     };
     writer.set_policy(policy)?;
     writer.set_trust(TrustAnchors::parse(FIRST_TRUST)?, FIRST_TRUST)?;
-    guard.write(&writer.head.head())?;
+    guard.advance(&writer.head.head())?;
     writer.store.dir().write_format()?;
     Ok(identity)
 }
@@ -287,7 +287,7 @@ pub(super) fn check_published(
     (head, edge): (&HeadRecord, &Edge),
     identity: &Identity,
 ) -> Result<(), control::Error> {
-    let Ok(Some(note)) = store.checkpoint() else { return Ok(()) };
+    let Some(note) = store.checkpoint()? else { return Ok(()) };
     let known = published_head(&note, &checkpoint_verifier(store.dir(), identity)?)?;
     Ok(store.check_extends(head, edge, &known, "published checkpoint")?)
 }

@@ -206,6 +206,34 @@ async fn queue_is_also_bounded_in_bytes() {
     assert_eq!(code(service.register(statement(&[1; 500])).await), "ok");
 }
 
+/// The committer advances the guard before readers see the new head, so a
+/// publisher in between comes with an older one.
+#[tokio::test]
+async fn publisher_never_moves_the_guard_back() {
+    let (_outside, service) = log_with(OPEN, Options { guard_every_batch: true, ..options() });
+    let newer = crate::receipt::Head { size: TreeSize::new(3), ..service.head() };
+    service.guard.advance(&newer).unwrap();
+    service.publish().unwrap();
+    assert_eq!(service.guard.read().unwrap(), Some(newer));
+}
+
+#[test]
+fn unusable_published_checkpoint_is_an_error() {
+    let (outside, service) = log_with(OPEN, options());
+    drop(service);
+    let path = data(&outside).join("checkpoint");
+    let reopened = || open(&data(&outside), options(), Metrics::new("test")).map(drop);
+    std::fs::write(&path, "garbage").unwrap();
+    assert!(matches!(reopened(), Err(ControlError::Checkpoint(_))));
+    std::fs::write(&path, [0xff]).unwrap();
+    assert!(matches!(reopened(), Err(ControlError::Store(e)) if e.code() == "store-io"));
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert!(matches!(reopened(), Err(ControlError::Store(e)) if e.code() == "store-io"));
+    std::fs::remove_dir(&path).unwrap();
+    reopened().unwrap();
+}
+
 #[tokio::test]
 async fn service_faults_have_codes() {
     let (outside, service) = log_with(OPEN, Options { min_free_bytes: u64::MAX, ..options() });

@@ -79,7 +79,7 @@ impl Service {
     pub fn publish(&self) -> Result<Head, Fault> {
         let _alone = self.publishing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let head = self.head();
-        self.guard.write(&head)?;
+        self.guard.advance(&head)?;
         let note = self.sign_checkpoint(&head)?;
         self.store.publish_checkpoint(&note)?;
         self.metrics.published(head.time.seconds());

@@ -112,10 +112,15 @@ pub fn restore(
     let guard = options.proof.guard.as_deref();
     let guard = guard.map_or_else(|| DataDir::guard_beside(data), Guard::at);
     let mut known = known_heads(&guard, &options.proof, &key)?;
-    if let Ok(note) = std::fs::read_to_string(data.join("checkpoint")) {
-        // Of a directory that is gone but for this: newer than any copy of it.
-        let head = published_head(&note, &key)?;
-        known.push(Known { head, source: Source::Checkpoint, address: None, writes: false });
+    let path = data.join("checkpoint");
+    match std::fs::read_to_string(&path) {
+        // All that is left of a lost directory: newer than any copy of it.
+        Ok(note) => {
+            let head = published_head(&note, &key)?;
+            known.push(Known { head, source: Source::Checkpoint, address: None, writes: false });
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(source) => return Err(store::Error::Io { path, source }.into()),
     }
     let mut behind: Option<(store::Error, Head)> = None;
     for one in &known {
@@ -138,7 +143,7 @@ pub fn restore(
     copy_keys(&store, data, &options.keys)?;
     if let Some((_, ahead)) = &behind {
         // Whatever starts this log later finds the head that is ahead.
-        guard.write(ahead)?;
+        guard.replace(ahead)?;
     }
     let head = transfer(&store, &manifest, copy, progress)?;
     let resumed = match compared.filter(|_| !options.read_only) {
@@ -238,7 +243,7 @@ fn go_on(
     let (size, root) = (head.size.get(), head.root);
     let resumption = Resumption { size, root, reason, time: now(), compared };
     writer.resume(&resumption)?;
-    guard.write(&writer.head.head())?;
+    guard.advance(&writer.head.head())?;
     writer.store.dir().clear_copy_mark()?;
     Ok(Resumed { head, index: LeafIndex::new(size), compared: resumption.compared })
 }

@@ -163,8 +163,8 @@ const DAMAGES: &[(&[&str], Damage)] = &[
         let (trust, time) = stored(log, 1);
         store(log, 0, &trust, time);
     }),
-    (&["rolled-back"], |log| log.guard().write(&unknown_head(9999)).unwrap()),
-    (&["forked"], |log| log.guard().write(&unknown_head(9)).unwrap()),
+    (&["rolled-back"], |log| log.guard().replace(&unknown_head(9999)).unwrap()),
+    (&["forked"], |log| log.guard().replace(&unknown_head(9)).unwrap()),
     (&["guard-unreadable"], |log| std::fs::write(log.guard().path(), "garbage").unwrap()),
     (&["checkpoint-unusable"], |log| {
         std::fs::write(log.path.join("checkpoint"), "garbage").unwrap();
