@@ -19,6 +19,7 @@ mod head;
 mod id_filter;
 mod index;
 mod lookup;
+#[cfg(feature = "memory-store")]
 pub mod memory;
 mod panics;
 #[cfg(test)]
