@@ -426,7 +426,7 @@ pub fn open_on(
     });
     // From the first request on there is a checkpoint that covers the log.
     if !service.options.read_only {
-        service.scrub_where_left();
+        service.scrub_saved_position();
         service.publish()?;
     }
     Ok(service)
