@@ -132,7 +132,7 @@ fn one_record_twice() -> Vec<u8> {
 
 /// While nobody knows what becomes of the first, nobody refuses the second.
 #[tokio::test]
-async fn what_rests_on_a_pending_statement_is_asked_to_come_again() {
+async fn dependent_on_pending_statement_must_retry() {
     let log = Log::new(ROOMY, |options| options.deadline = Duration::ZERO);
     let release = hold_writer(&log.service).await;
     let request = Request::post("/entries/batch").header("content-type", "application/cbor-seq");

@@ -254,7 +254,7 @@ async fn service_faults_have_codes() {
 }
 
 #[tokio::test]
-async fn an_issuer_too_often_is_told_when() {
+async fn issuer_over_its_rate_gets_retry_seconds() {
     let policy = format!("{OPEN}\n[rate]\nper_minute = 2\n");
     let (_outside, service) = log_with(&policy, options());
     let key = es256();
@@ -274,7 +274,7 @@ async fn an_issuer_too_often_is_told_when() {
 /// Whoever writes an issuer's name into statements of his own spends his own
 /// quota, and what the policy refuses spends nobody's.
 #[tokio::test]
-async fn a_stranger_spends_no_quota_but_his_own() {
+async fn quota_is_charged_to_the_signer() {
     let policy =
         "name = \"two\"\n[[allow]]\nsubject = \"urn:example:run:*\"\n[rate]\nper_minute = 2\n";
     let (_outside, service) = log_with(policy, options());
@@ -304,7 +304,7 @@ async fn a_stranger_spends_no_quota_but_his_own() {
 /// A statement is paid for once, however often it comes before it is logged,
 /// and one that finds no room is not paid for.
 #[tokio::test]
-async fn what_comes_again_or_finds_no_room_costs_nothing() {
+async fn repeated_or_unqueued_statements_are_not_charged() {
     let policy = format!("{OPEN}\n[rate]\nper_minute = 2\n");
     let limits = QueueLimits { statements: 3, bytes: 100_000, batch: 8 };
     let (_outside, service) = log_with(&policy, Options { queue: limits, ..options() });

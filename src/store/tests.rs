@@ -312,7 +312,7 @@ fn check_rollback_and_fork(log: &TestLog) {
 }
 
 #[test]
-fn guard_remembers_a_head_or_is_an_error() {
+fn guard_is_a_head_or_an_error() {
     let log = TestLog::on_fjall();
     let (before, after) = fill(&log, 5);
     let outside = log.path.parent().unwrap();

@@ -5,7 +5,7 @@ use super::*;
 
 /// One statement fills this log, and the writer is held: until the answer is
 /// dropped it stays full.
-async fn full_house() -> (Log, std::sync::mpsc::Sender<()>, tokio::task::JoinHandle<u16>) {
+async fn full_service() -> (Log, std::sync::mpsc::Sender<()>, tokio::task::JoinHandle<u16>) {
     let log = Log::new(ROOMY, |options| {
         options.work_statements = 1;
         options.deadline = Duration::from_secs(600);
@@ -25,7 +25,7 @@ async fn full_house() -> (Log, std::sync::mpsc::Sender<()>, tokio::task::JoinHan
 /// given without it.
 #[tokio::test]
 async fn a_full_house_is_503_from_the_head_of_the_request() {
-    let (log, release, first) = full_house().await;
+    let (log, release, first) = full_service().await;
     for path in ["/entries", "/entries/batch"] {
         let busy = log.send("POST", path, Body::new(Stalled)).await;
         assert_eq!((busy.status().as_u16(), header(&busy, "retry-after")), (503, "1"), "{path}");
@@ -41,8 +41,8 @@ async fn a_full_house_is_503_from_the_head_of_the_request() {
 }
 
 #[tokio::test]
-async fn a_full_house_still_answers_reads_and_health() {
-    let (log, _release, _first) = full_house().await;
+async fn full_service_still_answers_reads_and_health() {
+    let (log, _release, _first) = full_service().await;
     let (_, policy) = log.service.rules().policy_entry();
     let entry = format!("/entries/{policy}");
     let paths = ["/", "/health/live", "/health/ready", "/metrics", "/api/v1/statements"];
@@ -56,8 +56,8 @@ async fn a_full_house_still_answers_reads_and_health() {
 
 /// A client that goes away gives its place back.
 #[tokio::test]
-async fn a_place_is_not_lost_with_its_client() {
-    let (log, _release, first) = full_house().await;
+async fn slot_is_freed_when_its_client_disconnects() {
+    let (log, _release, first) = full_service().await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     assert_eq!(log.app.capacity.statements(), 0);
@@ -96,7 +96,7 @@ async fn an_answer_that_finds_no_room_is_503() {
 /// Each address may have so many requests under way, and health is not one of
 /// them. A batch is paid for by the number of its statements.
 #[tokio::test]
-async fn one_address_has_its_share() {
+async fn capacity_is_shared_between_addresses() {
     let log = Log::new(ROOMY, |options| {
         (options.requests_per_address, options.trust_forwarded_for) = (2, true);
         options.rate = Rate::new(1, 4);
@@ -153,7 +153,7 @@ async fn code(answer: Response<Body>) -> String {
 /// While all turns are taken, reads that walk are told to come back, and every
 /// other route answers as always.
 #[tokio::test]
-async fn only_reads_that_walk_wait_for_their_turn() {
+async fn only_expensive_reads_take_a_slot() {
     let log = Log::new(ROOMY, |options| {
         (options.reads_at_once, options.reads_wait) = (1, Duration::ZERO);
     });
@@ -189,7 +189,7 @@ async fn only_reads_that_walk_wait_for_their_turn() {
 
 /// One address does not take the turns of all others.
 #[tokio::test]
-async fn an_address_walks_only_so_often_at_once() {
+async fn expensive_reads_are_limited_per_address() {
     let log = Log::new(ROOMY, |options| {
         (options.reads_at_once, options.reads_per_address) = (2, 1);
         options.reads_wait = Duration::ZERO;
