@@ -58,7 +58,7 @@ impl Log {
     /// Registers a capsule; its id.
     pub(crate) async fn act(&self, action: &Action) -> String {
         let made = action.produce().unwrap();
-        self.register(CONTENT_TYPE, &made.subject, (&made.claims, &made.payload)).await;
+        self.register(CONTENT_TYPE, &made.subject, &made.claims, &made.payload).await;
         made.capsule_id
     }
 
@@ -66,7 +66,8 @@ impl Log {
         &self,
         content_type: &str,
         subject: &str,
-        (claims, payload): (&[(&str, String)], &[u8]),
+        claims: &[(&str, String)],
+        payload: &[u8],
     ) {
         let draft = Draft { content_type, issuer: AGENT, subject, issued_at: None, payload };
         let bytes = seal_with_claims(&draft, claims, &self.key).unwrap();
@@ -168,7 +169,7 @@ async fn story_follows_an_action_from_plan_to_outcome() {
         ("capsule_decision_id", "pay-1".to_owned()),
     ];
     let subject = "urn:agent-action-capsule:acme:pay-1";
-    log.register(OUTCOME_CONTENT_TYPE, subject, (&claims, b"{\"action_id\":\"pay-1\"}")).await;
+    log.register(OUTCOME_CONTENT_TYPE, subject, &claims, b"{\"action_id\":\"pay-1\"}").await;
     for name in ["pay-1", &planned] {
         let (status, story) = log.get(&format!("/api/v1/stories/{name}")).await;
         assert_eq!((status, &story["state"]), (200, &"closed".into()), "{story}");
@@ -234,7 +235,7 @@ async fn search_terms_are_conjunctive_and_index_is_rebuilt() {
         log.act(&action(&format!("a-{n}"), verdict, state)).await;
     }
     let long = "x".repeat(300);
-    log.register("text/plain", &long, (&[], b"opaque")).await;
+    log.register("text/plain", &long, &[], b"opaque").await;
     let questions = [
         ("operator=acme", vec![6, 5, 4, 3, 2]),
         ("operator=acme&verdict=blocked", vec![6, 4, 2]),

@@ -236,9 +236,8 @@ fn copies_that_share_a_guard_do_not_both_write() {
     assert!(server.terminate().success());
 }
 
-/// A copy with keys put into it is no way around.
 #[test]
-fn copy_served_in_place_does_not_write() {
+fn copy_given_its_keys_does_not_write() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox.path("data"));
     sandbox.register(&server, 2);
@@ -251,9 +250,8 @@ fn copy_served_in_place_does_not_write() {
     assert_eq!(refused(&sandbox, "copy"), "store-unproven");
 }
 
-/// What is left of a log is not written over.
 #[test]
-fn new_log_does_not_replace_another_guard() {
+fn new_log_does_not_replace_an_existing_guard() {
     let sandbox = Sandbox::new();
     std::fs::remove_dir_all(sandbox.path("data")).unwrap();
     let before = std::fs::read(sandbox.path("data.guard")).unwrap();

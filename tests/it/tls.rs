@@ -98,7 +98,7 @@ fn capstan(home: &Path, settings: &[(&str, &str)], line: &str) -> std::process::
 }
 
 #[test]
-fn client_remembers_log_and_private_certificate() {
+fn client_takes_url_and_ca_from_environment() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path();
     let data = home.join("data");

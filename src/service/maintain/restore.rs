@@ -173,7 +173,7 @@ pub fn resume(data: &Path, proof: &Proof) -> Result<Option<Resumed>, ControlErro
         let KnownHead { head, source, .. } = one;
         writer.store.check_extends(&writer.head, &writer.edge, head, source.name())?;
     }
-    check_published(&writer.store, (&writer.head, &writer.edge), &writer.identity)?;
+    check_published(&writer.store, &writer.head, &writer.edge, &writer.identity)?;
     let reason = match (writer.store.dir().is_copy()?, guard.read()?) {
         (true, _) => Reason::Restored,
         (false, None) => Reason::GuardMissing,
