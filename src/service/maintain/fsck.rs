@@ -44,7 +44,7 @@ pub struct Checked {
     pub head: Head,
     /// The root computed from the statements; none if one is missing.
     pub root: Option<Digest>,
-    /// Issuers by subject.
+    /// The pairs of issuer and subject.
     pub threads: Threads,
     /// What is wrong.
     pub findings: Vec<Finding>,
