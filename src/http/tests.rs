@@ -56,7 +56,7 @@ fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
 const ROOMY: QueueLimits = QueueLimits { statements: 100, bytes: 1_000_000, batch: 8 };
 
 #[tokio::test]
-async fn a_full_queue_is_503_with_a_time_to_come_back() {
+async fn full_queue_is_503_with_retry_after() {
     let queue = QueueLimits { statements: 1, ..ROOMY };
     let log = Log::new(queue, |options| options.deadline = Duration::ZERO);
     let release = hold_writer(&log.service).await;
@@ -130,9 +130,9 @@ fn one_record_twice() -> Vec<u8> {
     [sealed(), sealed()].concat()
 }
 
-/// While nobody knows what becomes of the first, nobody refuses the second.
+/// The second is not refused while the first may still fail.
 #[tokio::test]
-async fn what_rests_on_a_pending_statement_is_asked_to_come_again() {
+async fn dependent_on_pending_statement_must_retry() {
     let log = Log::new(ROOMY, |options| options.deadline = Duration::ZERO);
     let release = hold_writer(&log.service).await;
     let request = Request::post("/entries/batch").header("content-type", "application/cbor-seq");
@@ -161,7 +161,7 @@ impl hyper::body::Body for Stalled {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_408() {
+async fn stalled_body_is_408() {
     let log = Log::new(ROOMY, |options| options.body_time = Duration::from_millis(10));
     for (path, kind) in
         [("/entries", "application/cose"), ("/entries/batch", "application/cbor-seq")]

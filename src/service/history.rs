@@ -1,5 +1,4 @@
-//! What the log says before a statement: the facts a policy decides by, looked
-//! up in the index.
+//! Facts about earlier statements that a policy decides by, read from the index.
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use crate::store::{Backend, Error, Field, Store, Term, Terms};
 use crate::wire::budget::{Budget, BudgetExhausted};
 
 /// The facts a policy would decide by if this statement were registered now
-/// or, when it is logged already, those at its registration. Nobody else may
+/// or, if it is logged already, those at its registration. No other process may
 /// have the log open.
 pub fn facts(path: &Path, statement: &Authentic, read: &Read) -> Result<Facts, ControlError> {
     let (store, _, _) = Store::open(Backend::open(path)?)?;
@@ -22,8 +21,8 @@ pub fn facts(path: &Path, statement: &Authentic, read: &Read) -> Result<Facts, C
     Ok(look_up_facts(&store, issuer, &read.summary, &id, statement.rules())?)
 }
 
-/// What the log says about a statement that is not in it yet; about one that
-/// is, what the log before it says.
+/// The facts about a statement from the log, or from the entries before it if
+/// it is logged.
 pub fn look_up_facts(
     store: &Store,
     issuer: &str,
@@ -33,8 +32,8 @@ pub fn look_up_facts(
 ) -> Result<Facts, Error> {
     let before = |bound| Facts::look_up(issuer, summary, &Before { store, bound }, rules);
     let facts = before(u64::MAX)?;
-    // A record that is logged is known by its own id: most need no second
-    // look.
+    // The id of a logged record is known; the other records need no second
+    // lookup.
     if summary.record_id.is_some() && !facts.record_id_known {
         return Ok(facts);
     }
@@ -120,7 +119,7 @@ impl History for Before<'_> {
         if self.bound == u64::MAX && of.is_some() {
             return self.store.session_end(&term);
         }
-        // The index knows only where an issuer's session ends now.
+        // The index has only the current end of an issuer's session.
         let mut end = None;
         for index in self.store.with_term(&term, self.bound, usize::MAX)? {
             let index = LeafIndex::new(index);
@@ -143,7 +142,7 @@ impl History for Before<'_> {
         let Some((index, part)) = self.part(&Term::execution(issuer, request))? else {
             return Ok(None);
         };
-        // It was judged by the log before itself.
+        // It was decided by the entries before it.
         conflicts(issuer, &part, &Self { store: self.store, bound: index }).map(Some)
     }
 

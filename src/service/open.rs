@@ -108,8 +108,8 @@ pub fn init_guarded(
     init_on(Backend::create(path)?, name, policy, algorithm, &guard)
 }
 
-/// Makes a new log on an empty backend. Its guard is there before the log is:
-/// one that has none was copied or moved.
+/// Makes a new log on an empty backend. The guard is written before the log is
+/// complete, so a log without one was copied or moved.
 pub fn init_on(
     backend: Backend,
     name: &str,
@@ -160,12 +160,12 @@ pub fn init_on(
     };
     writer.set_policy(policy)?;
     writer.set_trust(TrustAnchors::parse(FIRST_TRUST)?, FIRST_TRUST)?;
-    guard.write(&writer.head.head())?;
+    guard.advance(&writer.head.head())?;
     writer.store.dir().write_format()?;
     Ok(identity)
 }
 
-/// What a new log believes: nobody.
+/// The trust file of a new log: it trusts no issuer.
 const FIRST_TRUST: &str = "\
 # Whom this log believes. Keys and certificates stand in this file, because
 # the file itself is registered on the log whenever it changes.
@@ -210,7 +210,7 @@ impl Writer {
         let mut held = None;
         if !read_only {
             held = guard.lock()?;
-            check_known_heads(&store, (&head, &edge), guard, &identity)?;
+            check_known_heads(&store, &head, &edge, guard, &identity)?;
         }
         let edge = Arc::new(edge);
         let keys = store.keys()?;
@@ -257,11 +257,12 @@ pub fn name(path: &Path) -> Result<String, control::Error> {
 }
 
 /// Compares the store with the guard and the last published checkpoint. A
-/// copy, and a log without a guard, may be older than it seems: neither
-/// writes until `resume` has compared it with something else.
+/// copy, and a log without a guard, may be outdated: neither writes until
+/// `resume` has compared it with a head known elsewhere.
 fn check_known_heads(
     store: &Store,
-    (head, edge): (&HeadRecord, &Edge),
+    head: &HeadRecord,
+    edge: &Edge,
     guard: &Guard,
     identity: &Identity,
 ) -> Result<(), control::Error> {
@@ -269,7 +270,7 @@ fn check_known_heads(
     if let Some(known) = &guarded {
         store.check_extends(head, edge, known, "guard")?;
     }
-    check_published(store, (head, edge), identity)?;
+    check_published(store, head, edge, identity)?;
     let size = head.size();
     if store.dir().is_copy()? {
         return Err(store::Error::Unproven { size, compared: String::new() }.into());
@@ -284,10 +285,11 @@ fn check_known_heads(
 /// this tree.
 pub(super) fn check_published(
     store: &Store,
-    (head, edge): (&HeadRecord, &Edge),
+    head: &HeadRecord,
+    edge: &Edge,
     identity: &Identity,
 ) -> Result<(), control::Error> {
-    let Ok(Some(note)) = store.checkpoint() else { return Ok(()) };
+    let Some(note) = store.checkpoint()? else { return Ok(()) };
     let known = published_head(&note, &checkpoint_verifier(store.dir(), identity)?)?;
     Ok(store.check_extends(head, edge, &known, "published checkpoint")?)
 }
@@ -363,8 +365,8 @@ fn control_statement(
     Ok((index, SignedStatement::parse_any_size(stored.canonical)?))
 }
 
-/// Opens a log for serving: changed policy and trust files, and the rules of
-/// today, are put in force first, then the writer starts.
+/// Opens a log for serving. Changed policy and trust files and the current
+/// built-in rules are logged first, then the committer starts.
 pub fn open(
     path: &Path,
     options: Options,
@@ -426,7 +428,7 @@ pub fn open_on(
     });
     // From the first request on there is a checkpoint that covers the log.
     if !service.options.read_only {
-        service.scrub_where_left();
+        service.scrub_saved_position();
         service.publish()?;
     }
     Ok(service)

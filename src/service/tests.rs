@@ -206,6 +206,34 @@ async fn queue_is_also_bounded_in_bytes() {
     assert_eq!(code(service.register(statement(&[1; 500])).await), "ok");
 }
 
+/// The committer advances the guard before readers see the new head, so a
+/// publisher in between comes with an older one.
+#[tokio::test]
+async fn publisher_never_moves_the_guard_back() {
+    let (_outside, service) = log_with(OPEN, Options { guard_every_batch: true, ..options() });
+    let newer = crate::receipt::Head { size: TreeSize::new(3), ..service.head() };
+    service.guard.advance(&newer).unwrap();
+    service.publish().unwrap();
+    assert_eq!(service.guard.read().unwrap(), Some(newer));
+}
+
+#[test]
+fn unusable_published_checkpoint_is_an_error() {
+    let (outside, service) = log_with(OPEN, options());
+    drop(service);
+    let path = data(&outside).join("checkpoint");
+    let reopened = || open(&data(&outside), options(), Metrics::new("test")).map(drop);
+    std::fs::write(&path, "garbage").unwrap();
+    assert!(matches!(reopened(), Err(ControlError::Checkpoint(_))));
+    std::fs::write(&path, [0xff]).unwrap();
+    assert!(matches!(reopened(), Err(ControlError::Store(e)) if e.code() == "store-io"));
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert!(matches!(reopened(), Err(ControlError::Store(e)) if e.code() == "store-io"));
+    std::fs::remove_dir(&path).unwrap();
+    reopened().unwrap();
+}
+
 #[tokio::test]
 async fn service_faults_have_codes() {
     let (outside, service) = log_with(OPEN, Options { min_free_bytes: u64::MAX, ..options() });
@@ -226,7 +254,7 @@ async fn service_faults_have_codes() {
 }
 
 #[tokio::test]
-async fn an_issuer_too_often_is_told_when() {
+async fn issuer_over_its_rate_gets_retry_seconds() {
     let policy = format!("{OPEN}\n[rate]\nper_minute = 2\n");
     let (_outside, service) = log_with(&policy, options());
     let key = es256();
@@ -246,7 +274,7 @@ async fn an_issuer_too_often_is_told_when() {
 /// Whoever writes an issuer's name into statements of his own spends his own
 /// quota, and what the policy refuses spends nobody's.
 #[tokio::test]
-async fn a_stranger_spends_no_quota_but_his_own() {
+async fn quota_is_charged_to_the_signer() {
     let policy =
         "name = \"two\"\n[[allow]]\nsubject = \"urn:example:run:*\"\n[rate]\nper_minute = 2\n";
     let (_outside, service) = log_with(policy, options());
@@ -276,7 +304,7 @@ async fn a_stranger_spends_no_quota_but_his_own() {
 /// A statement is paid for once, however often it comes before it is logged,
 /// and one that finds no room is not paid for.
 #[tokio::test]
-async fn what_comes_again_or_finds_no_room_costs_nothing() {
+async fn repeated_or_unqueued_statements_are_not_charged() {
     let policy = format!("{OPEN}\n[rate]\nper_minute = 2\n");
     let limits = QueueLimits { statements: 3, bytes: 100_000, batch: 8 };
     let (_outside, service) = log_with(&policy, Options { queue: limits, ..options() });

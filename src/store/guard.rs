@@ -60,11 +60,26 @@ impl Guard {
         taken.map(Some).ok_or_else(|| Error::GuardInUse { path: self.path.clone() })
     }
 
-    /// Remembers a head, durably.
-    pub fn write(&self, head: &Head) -> Result<(), Error> {
+    /// Records a head durably, unless it is smaller than the recorded one: the
+    /// publisher may come with a head that the committer has overtaken.
+    pub fn advance(&self, head: &Head) -> Result<(), Error> {
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.read()?.is_some_and(|recorded| recorded.size > head.size) {
+            return Ok(());
+        }
+        self.put(head)
+    }
+
+    /// Records a head durably in place of any other: for a head that shows a
+    /// restored copy to be behind or forked.
+    pub fn replace(&self, head: &Head) -> Result<(), Error> {
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.put(head)
+    }
+
+    fn put(&self, head: &Head) -> Result<(), Error> {
         let Head { size, root, time } = head;
         let text = format!("{TITLE}\nsize {size}\nroot {root}\ntime {}\n", time.seconds());
-        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         put_object(&*self.objects, &self.name, text.as_bytes())
     }
 }

@@ -144,7 +144,8 @@ impl Store {
     /// `limit`; or what of the budget it would take too much of.
     pub fn having(
         &self,
-        (field, value): (Field, &str),
+        field: Field,
+        value: &str,
         bound: TreeSize,
         limit: usize,
         budget: &mut Budget,

@@ -1,5 +1,5 @@
-//! An engine and objects in memory, and faults on demand: for tests of
-//! everything that stands on the seam.
+//! An engine and objects in memory, and faults on demand, for tests of
+//! everything above the storage seam: only with the feature `memory-store`.
 //!
 //! Clones share what they hold, as processes share a disk: drop a service,
 //! open another on a clone, and it finds what was committed.

@@ -19,6 +19,7 @@ mod head;
 mod id_filter;
 mod index;
 mod lookup;
+#[cfg(feature = "memory-store")]
 pub mod memory;
 mod panics;
 #[cfg(test)]
@@ -320,7 +321,7 @@ impl Store {
         };
         let not_text = |_| Error::Io {
             path: PathBuf::from(CHECKPOINT),
-            source: std::io::ErrorKind::InvalidData.into(),
+            source: std::io::Error::other("the published checkpoint is not text"),
         };
         String::from_utf8(bytes).map(Some).map_err(not_text)
     }

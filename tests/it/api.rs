@@ -87,7 +87,7 @@ async fn problem(response: Response<Body>) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_statement_gets_its_receipt_and_the_same_location_every_time() {
+async fn registration_is_idempotent() {
     let log = Log::new(&[]);
     let bytes = statement("once");
     let first = log.post("/entries", "application/cose", bytes.clone()).await;
@@ -110,7 +110,7 @@ async fn a_statement_gets_its_receipt_and_the_same_location_every_time() {
 }
 
 #[tokio::test]
-async fn the_older_flow_redirects() {
+async fn older_flow_redirects() {
     let log = Log::new(&[]);
     let version = "?api-version=2026-03-26";
     let response =
@@ -124,7 +124,7 @@ async fn the_older_flow_redirects() {
 
 /// Request, status, title, code: one row for each way to be told no.
 #[tokio::test]
-async fn every_refusal_is_a_problem() {
+async fn refusals_are_problem_details() {
     let log = Log::new(&[]);
     let unknown = "0".repeat(64);
     let gets = [
@@ -185,7 +185,7 @@ async fn every_refusal_is_a_problem() {
 }
 
 #[tokio::test]
-async fn problems_are_json_for_those_who_prefer_it() {
+async fn problem_details_are_json_on_request() {
     let log = Log::new(&[]);
     let cases = [
         (Some("application/json"), None, true),
@@ -223,7 +223,7 @@ async fn problems_are_json_for_those_who_prefer_it() {
 }
 
 #[tokio::test]
-async fn a_batch_answers_each_in_order() {
+async fn batch_results_are_in_order() {
     let log = Log::new(&[]);
     let good = statement("good");
     let mut bad = statement("bad");
@@ -247,7 +247,7 @@ async fn a_batch_answers_each_in_order() {
 }
 
 #[tokio::test]
-async fn writes_need_the_token_and_reads_do_not() {
+async fn only_writes_need_the_token() {
     let log = Log::new(&[("auth.token", "secret")]);
     let post = |token: Option<&str>| {
         let mut request = Request::post("/entries").header("content-type", "application/cose");
@@ -268,7 +268,7 @@ async fn writes_need_the_token_and_reads_do_not() {
 }
 
 #[tokio::test]
-async fn one_client_too_often_is_told_when_to_come_back() {
+async fn rate_limited_client_gets_retry_after() {
     let log = Log::new(&[
         ("rate.per_second", "1"),
         ("rate.burst", "2"),
@@ -312,7 +312,7 @@ async fn keys_are_served_by_base64url_and_hex() {
 }
 
 #[tokio::test]
-async fn growth_is_proven_between_any_two_sizes() {
+async fn consistency_is_proven_between_any_two_sizes() {
     let log = Log::new(&[]);
     for n in 0..6 {
         log.post("/entries", "application/cose", statement(&n.to_string())).await;
@@ -327,7 +327,7 @@ async fn growth_is_proven_between_any_two_sizes() {
 }
 
 #[tokio::test]
-async fn what_never_changes_may_be_cached_for_ever() {
+async fn immutable_responses_are_cacheable() {
     let log = Log::new(&[]);
     for path in ["/tile/0/000.p/2", "/tile/entries/000.p/1"] {
         let (status, response) = log.get(path).await;
@@ -339,7 +339,7 @@ async fn what_never_changes_may_be_cached_for_ever() {
 }
 
 #[tokio::test]
-async fn browsers_may_read_from_anywhere_but_not_write() {
+async fn cors_allows_reads_only() {
     let log = Log::new(&[]);
     let request = Request::get("/checkpoint").header("origin", "https://other.example");
     let response = log.send(request.body(Body::empty()).unwrap()).await;
@@ -352,7 +352,7 @@ async fn browsers_may_read_from_anywhere_but_not_write() {
 }
 
 #[tokio::test]
-async fn operators_see_how_it_is() {
+async fn health_and_metrics_are_served() {
     let log = Log::new(&[]);
     for path in ["/", "/health", "/health/live", "/health/ready", "/policy", "/openapi.json"] {
         let (status, response) = log.get(path).await;
@@ -373,7 +373,7 @@ async fn operators_see_how_it_is() {
 }
 
 #[tokio::test]
-async fn a_read_only_log_says_so() {
+async fn read_only_log_refuses_registrations() {
     let log = Log::new(&[("disk.min_free_bytes", "1125899906842624")]);
     log.service.watch_disk().unwrap();
     let response = log.post("/entries", "application/cose", statement("x")).await;
@@ -388,7 +388,7 @@ async fn a_read_only_log_says_so() {
 
 /// The committed document is the one the route table makes.
 #[test]
-fn the_openapi_document_is_up_to_date() {
+fn openapi_document_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/transparency.json");
     let made = serde_json::to_string_pretty(&capstan::http::openapi_document()).unwrap() + "\n";
     if std::env::var_os("UPDATE_EXPECT").is_some() {

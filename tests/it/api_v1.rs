@@ -58,7 +58,7 @@ impl Log {
     /// Registers a capsule; its id.
     pub(crate) async fn act(&self, action: &Action) -> String {
         let made = action.produce().unwrap();
-        self.register(CONTENT_TYPE, &made.subject, (&made.claims, &made.payload)).await;
+        self.register(CONTENT_TYPE, &made.subject, &made.claims, &made.payload).await;
         made.capsule_id
     }
 
@@ -66,7 +66,8 @@ impl Log {
         &self,
         content_type: &str,
         subject: &str,
-        (claims, payload): (&[(&str, String)], &[u8]),
+        claims: &[(&str, String)],
+        payload: &[u8],
     ) {
         let draft = Draft { content_type, issuer: AGENT, subject, issued_at: None, payload };
         let bytes = seal_with_claims(&draft, claims, &self.key).unwrap();
@@ -152,7 +153,7 @@ pub(crate) fn action(id: &str, verdict: &str, state: Option<EffectState>) -> Act
 }
 
 #[tokio::test]
-async fn an_action_is_followed_from_plan_to_outcome() {
+async fn story_follows_an_action_from_plan_to_outcome() {
     let log = Log::new();
     let response = Suite::JcsN.digest(&Text::read(b"{\"ok\":true}").unwrap()).unwrap();
     let by = Attested::GateExecuted;
@@ -168,7 +169,7 @@ async fn an_action_is_followed_from_plan_to_outcome() {
         ("capsule_decision_id", "pay-1".to_owned()),
     ];
     let subject = "urn:agent-action-capsule:acme:pay-1";
-    log.register(OUTCOME_CONTENT_TYPE, subject, (&claims, b"{\"action_id\":\"pay-1\"}")).await;
+    log.register(OUTCOME_CONTENT_TYPE, subject, &claims, b"{\"action_id\":\"pay-1\"}").await;
     for name in ["pay-1", &planned] {
         let (status, story) = log.get(&format!("/api/v1/stories/{name}")).await;
         assert_eq!((status, &story["state"]), (200, &"closed".into()), "{story}");
@@ -185,7 +186,7 @@ async fn an_action_is_followed_from_plan_to_outcome() {
 }
 
 #[tokio::test]
-async fn what_waits_is_open_until_its_own_agent_closes_it() {
+async fn item_is_open_until_its_own_agent_closes_it() {
     let log = Log::new();
     let asked = log.act(&action("pay-2", "hitl_dispatched", None)).await;
     log.act(&action("pay-3", "deferred", None)).await;
@@ -226,7 +227,7 @@ async fn what_waits_is_open_until_its_own_agent_closes_it() {
 }
 
 #[tokio::test]
-async fn search_means_and_and_survives_the_loss_of_its_index() {
+async fn search_terms_are_conjunctive_and_index_is_rebuilt() {
     let log = Log::new();
     for n in 0..5 {
         let verdict = if n % 2 == 0 { "blocked" } else { "executed" };
@@ -234,7 +235,7 @@ async fn search_means_and_and_survives_the_loss_of_its_index() {
         log.act(&action(&format!("a-{n}"), verdict, state)).await;
     }
     let long = "x".repeat(300);
-    log.register("text/plain", &long, (&[], b"opaque")).await;
+    log.register("text/plain", &long, &[], b"opaque").await;
     let questions = [
         ("operator=acme", vec![6, 5, 4, 3, 2]),
         ("operator=acme&verdict=blocked", vec![6, 4, 2]),
@@ -266,7 +267,7 @@ async fn search_means_and_and_survives_the_loss_of_its_index() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_not_understood_is_refused() {
+async fn malformed_query_is_refused() {
     let log = Log::new();
     let wrong = [
         ("/api/v1/statements?verdikt=x", 400, "query-parameter"),
@@ -286,7 +287,7 @@ async fn a_question_that_is_not_understood_is_refused() {
 }
 
 #[tokio::test]
-async fn a_bundle_shows_offline_why_a_statement_is_in_the_log() {
+async fn bundle_verifies_offline() {
     let log = Log::new();
     let asked = log.act(&action("pay-2", "hitl_dispatched", None)).await;
     let resolved = action("pay-2", "resolved", None);
@@ -392,7 +393,7 @@ fn entry_without_receipt(transparent: &[u8]) -> Vec<u8> {
 /// The store's lookups and a walk from the first entry agree about every
 /// statement, whatever came after it.
 #[tokio::test]
-async fn facts_are_the_same_from_the_index_and_from_a_walk() {
+async fn facts_agree_between_index_and_replay() {
     let log = Log::new();
     let asked = log.act(&action("a", "hitl_dispatched", None)).await;
     let closing = |parent: &str, id: &str| Action {
@@ -452,7 +453,7 @@ async fn facts_are_the_same_from_the_index_and_from_a_walk() {
 /// Parent and child sent at once: whichever comes first, both are logged and
 /// the log explains itself.
 #[tokio::test(flavor = "multi_thread")]
-async fn chains_in_one_batch_are_decided_in_their_order() {
+async fn chain_in_one_batch_is_decided_in_order() {
     let log = Log::new();
     let mut tasks = Vec::new();
     for n in 0..40 {

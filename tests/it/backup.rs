@@ -60,7 +60,7 @@ fn size(answer: &Value) -> u64 {
 }
 
 #[test]
-fn a_running_log_is_copied_and_the_copy_kept_up() {
+fn running_log_is_backed_up_incrementally() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox.path("data"));
     sandbox.register(&server, 300);
@@ -90,7 +90,7 @@ fn a_running_log_is_copied_and_the_copy_kept_up() {
 }
 
 #[test]
-fn a_copy_becomes_a_log_only_when_nothing_is_ahead() {
+fn stale_copy_is_not_restored() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox.path("data"));
     sandbox.register(&server, 3);
@@ -128,7 +128,7 @@ fn a_copy_becomes_a_log_only_when_nothing_is_ahead() {
 }
 
 #[test]
-fn a_log_restored_behind_its_head_never_writes() {
+fn log_restored_behind_its_head_never_writes() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox.path("data"));
     sandbox.register(&server, 3);
@@ -146,7 +146,7 @@ fn a_log_restored_behind_its_head_never_writes() {
 }
 
 #[test]
-fn a_damaged_copy_is_not_restored() {
+fn damaged_copy_is_not_restored() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.run("backup --data data --to copy").0, 0);
     let note = sandbox.path("copy/checkpoint");

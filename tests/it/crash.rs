@@ -27,7 +27,7 @@ struct Acknowledged {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_to_kills() {
+fn sigkill_loses_nothing_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let policy = include_str!("../../policy/open.toml");
@@ -115,7 +115,7 @@ fn check_all(data: &std::path::Path, acknowledged: &[Acknowledged]) {
 /// A graceful end loses nothing either, and the answer to everything that
 /// was taken is given.
 #[test]
-fn sigterm_answers_what_was_taken() {
+fn sigterm_completes_accepted_registrations() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let policy = include_str!("../../policy/open.toml");
@@ -136,7 +136,7 @@ fn sigterm_answers_what_was_taken() {
 
 /// An old copy of the data directory, put back after the log went on.
 #[test]
-fn a_restored_older_copy_does_not_write() {
+fn older_copy_does_not_write() {
     let dir = tempfile::tempdir().unwrap();
     let (data, copy) = (dir.path().join("data"), dir.path().join("copy"));
     let policy = include_str!("../../policy/open.toml");

@@ -48,7 +48,7 @@ fn fsck(data: &Path) -> (Option<i32>, serde_json::Value, String) {
 }
 
 #[test]
-fn a_flipped_bit_on_the_disk_is_found_or_changes_nothing() {
+fn flipped_bit_on_disk_is_found_or_harmless() {
     let dir = tempfile::tempdir().unwrap();
     let (good, data) = (dir.path().join("good"), dir.path().join("data"));
     log(&good);

@@ -35,6 +35,9 @@ mod cra_vectors;
 /// Registration through the service, without HTTP.
 mod journey;
 
+/// The same on each storage engine.
+mod engines;
+
 /// HTTP statuses, headers and problems, without a socket.
 mod api;
 

@@ -87,7 +87,7 @@ fn furnished() -> (Sandbox, Running, String) {
 }
 
 #[test]
-fn every_printed_name_leads_to_the_statement() {
+fn every_printed_name_resolves() {
     let (sandbox, _log, url) = furnished();
     let shown = sandbox.object("", 0, &["inspect", "pending.cose"]);
     let id = shown["id"].as_str().unwrap();
@@ -133,7 +133,7 @@ fn every_printed_name_leads_to_the_statement() {
 }
 
 #[test]
-fn what_is_not_clear_lists_the_candidates() {
+fn ambiguous_name_lists_candidates() {
     let (sandbox, _log, url) = furnished();
     let outcome = ["seal", "done.json", "--key", "agent.key", "--iss", "a", "--outcome-of", "#3"];
     let rows: [(&[&str], i32, &str, &[&str]); 10] = [

@@ -97,7 +97,7 @@ fn texts(list: &Value) -> Vec<String> {
 /// Whatever runs out, the answer names it, and asking on from what was not
 /// followed finds every ancestor in the end.
 #[tokio::test]
-async fn a_lineage_that_was_cut_goes_on() {
+async fn truncated_lineage_can_be_continued() {
     let log = Log::new().await;
     let last = name(RECORDS - 1).to_string();
     let whole = log.get(PLENTY, &format!("/api/v1/lineages/{last}")).await;
@@ -143,7 +143,7 @@ async fn a_lineage_that_was_cut_goes_on() {
 
 /// The pages of a PROV document together are the document.
 #[tokio::test]
-async fn a_prov_document_comes_in_pages() {
+async fn prov_document_is_paged() {
     let log = Log::new().await;
     let path = format!("/api/v1/lineages/{}/prov", name(RECORDS - 1));
     let whole = log.get(PLENTY, &path).await;
@@ -186,7 +186,7 @@ async fn a_prov_document_comes_in_pages() {
 /// A search or a list of open items ends a page early, and the cursor leads to
 /// everything; a story names where there is more.
 #[tokio::test]
-async fn pages_and_stories_are_cut_and_go_on() {
+async fn truncated_pages_and_stories_can_be_continued() {
     let log = Log::new().await;
     let query = "/api/v1/statements?subject=urn:example:cause&limit=50";
     let rows = [
@@ -221,7 +221,7 @@ async fn pages_and_stories_are_cut_and_go_on() {
 
 /// A bundle whose chain costs too much comes without the oldest records.
 #[tokio::test]
-async fn a_bundle_that_was_cut_says_so() {
+async fn truncated_bundle_is_marked() {
     let log = Log::new().await;
     let header = |answer: &axum::response::Response| {
         answer.headers().get("capstan-cut").map(|cut| cut.to_str().unwrap().to_owned())

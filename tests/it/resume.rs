@@ -43,7 +43,7 @@ fn last_entry(sandbox: &Sandbox, server: &Server, index: u64) -> Value {
 
 /// A second log from the copy of a running one: it is there, and silent.
 #[test]
-fn a_restored_log_writes_only_after_a_proof() {
+fn restored_log_writes_only_after_proof() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox.path("data"));
     sandbox.register(&server, 3);
@@ -105,7 +105,7 @@ fn wait_for_checkpoint(server: &Server, size: &str) {
 
 /// Each kind of proof lets a restored log write, and is its first statement.
 #[test]
-fn what_was_compared_is_on_the_log() {
+fn resumption_logs_what_was_compared() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox.path("data"));
     sandbox.register(&server, 3);
@@ -183,7 +183,7 @@ fn mirror(note: Vec<u8>) -> String {
 
 /// A directory without its guard may be any age.
 #[test]
-fn a_log_whose_guard_is_gone_does_not_write() {
+fn log_without_its_guard_does_not_write() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox.path("data"));
     sandbox.register(&server, 2);
@@ -236,9 +236,8 @@ fn copies_that_share_a_guard_do_not_both_write() {
     assert!(server.terminate().success());
 }
 
-/// A copy with keys put into it is no way around.
 #[test]
-fn a_copy_that_is_served_itself_does_not_write() {
+fn copy_given_its_keys_does_not_write() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox.path("data"));
     sandbox.register(&server, 2);
@@ -251,9 +250,8 @@ fn a_copy_that_is_served_itself_does_not_write() {
     assert_eq!(refused(&sandbox, "copy"), "store-unproven");
 }
 
-/// What is left of a log is not written over.
 #[test]
-fn a_new_log_does_not_take_the_place_of_an_old_one() {
+fn new_log_does_not_replace_an_existing_guard() {
     let sandbox = Sandbox::new();
     std::fs::remove_dir_all(sandbox.path("data")).unwrap();
     let before = std::fs::read(sandbox.path("data.guard")).unwrap();

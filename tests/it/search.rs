@@ -48,7 +48,7 @@ async fn filled() -> (Log, String) {
 }
 
 #[tokio::test]
-async fn what_is_in_a_log_is_found_again_on_the_command_line() {
+async fn search_commands_find_logged_statements() {
     let (log, asked) = filled().await;
     let (_dir, data) = log.close();
     let searches = [

@@ -36,7 +36,7 @@ fn answer(stream: &mut TcpStream) -> String {
 }
 
 #[test]
-fn who_does_not_finish_the_head_is_let_go() {
+fn unfinished_request_head_times_out() {
     let (_dir, server) = log("[limits]\nheader_seconds = 1\n");
     let heads = ["", "P", "PRI * HTTP/2.0", "GET / HTTP/1.1\r\nhost: x\r\nx-header"];
     let streams = heads.map(|head| {
@@ -57,7 +57,7 @@ fn who_does_not_finish_the_head_is_let_go() {
 
 /// It asks for far more than the system keeps for it, and reads none of it.
 #[test]
-fn who_does_not_read_the_answer_is_let_go() {
+fn unread_response_times_out() {
     let (_dir, server) = log("[limits]\nanswer_seconds = 1\n");
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -116,7 +116,7 @@ fn window_of(bytes: u8, address: &str) -> bool {
 
 /// The connection is alive and pings are answered: only the answer stands still.
 #[test]
-fn who_grants_no_window_is_let_go() {
+fn closed_http2_window_times_out() {
     let (_dir, server) = log("[limits]\nanswer_seconds = 1\nheader_seconds = 1\n");
     for bytes in [0, 1, 200] {
         assert!(window_of(bytes, &server.address), "a window of {bytes}: no answer");
@@ -159,7 +159,7 @@ fn http2_streams_and_windows_are_bounded() {
 /// Who is sent away hears it before sending the body, and can go on with the
 /// same connection.
 #[test]
-fn the_answer_does_not_wait_for_a_body_nobody_reads() {
+fn refusal_does_not_wait_for_the_request_body() {
     let (_dir, server) = log("[auth]\ntoken = \"secret\"\n");
     let mut stream = TcpStream::connect(&server.address).unwrap();
     let head = "POST /entries HTTP/1.1\r\nhost: x\r\ncontent-type: application/cose\r\n";

@@ -36,7 +36,7 @@ fn client(believed: &str) -> reqwest::Client {
 }
 
 #[tokio::test]
-async fn a_log_serves_https_by_itself() {
+async fn log_serves_https() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let policy = include_str!("../../policy/open.toml");
@@ -71,7 +71,7 @@ async fn a_log_serves_https_by_itself() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_used_stops_the_start() {
+fn unusable_certificate_prevents_start() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let policy = include_str!("../../policy/open.toml");
@@ -98,7 +98,7 @@ fn capstan(home: &Path, settings: &[(&str, &str)], line: &str) -> std::process::
 }
 
 #[test]
-fn a_log_is_named_once_and_its_private_certificate_given() {
+fn client_takes_url_and_ca_from_environment() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path();
     let data = home.join("data");
@@ -159,7 +159,7 @@ fn a_log_is_named_once_and_its_private_certificate_given() {
 /// New connections get the new certificate; one that cannot be used changes
 /// nothing.
 #[tokio::test]
-async fn a_certificate_is_exchanged_by_sighup() {
+async fn sighup_reloads_the_certificate() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let policy = include_str!("../../policy/open.toml");

@@ -170,17 +170,17 @@ fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Exit> {
     });
     bar.finish_and_clear();
     let replayed = replayed.map_err(|e| broken_store(e, &args.data))?;
-    let refused = replayed.differs.len();
+    let refused = replayed.changed.len();
     let mut text = printable!(
         "{} of {} logged entries would be refused by {:?}\n",
         refused,
         replayed.decided,
         name
     );
-    for one in &replayed.differs {
+    for one in &replayed.changed {
         text.line(printable!("  #{} {}", one.index, one.detail));
     }
-    let differs: Vec<_> = replayed.differs.iter().map(super::replay::object).collect();
+    let differs: Vec<_> = replayed.changed.iter().map(super::replay::object).collect();
     let ok = refused == 0;
     out.answer(&json!({ "ok": ok, "decided": replayed.decided, "refused": differs }), text)?;
     Ok(if ok { Exit::Yes } else { Exit::No })

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::cli::client::target::{Ca, Target};
 use crate::cli::output::Out;
 use crate::cli::{Exit, broken_store};
-use crate::service::{self, Differs, ReplayOptions, Replayed};
+use crate::service::{self, ChangedDecision, ReplayOptions, Replayed};
 use crate::wire::printable::printable;
 use crate::wire::text::grouped;
 
@@ -54,7 +54,7 @@ fn local(data: &Path, options: ReplayOptions, out: &Out) -> anyhow::Result<Repla
 }
 
 fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Exit> {
-    let first = replayed.differs.first();
+    let first = replayed.changed.first();
     let is_unknown = first.is_some_and(|one| one.code == "rules-version-unknown");
     let text = match first {
         Some(one) if is_unknown => {
@@ -84,7 +84,7 @@ fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Exit> {
 }
 
 /// One entry that comes out differently, for machines.
-pub(in crate::cli) fn object(one: &Differs) -> serde_json::Value {
+pub(in crate::cli) fn object(one: &ChangedDecision) -> serde_json::Value {
     let id = one.id.map(|id| id.to_string());
     json!({ "index": one.index.get(), "id": id, "code": one.code, "detail": one.detail })
 }

@@ -102,7 +102,7 @@ pub(in crate::cli) async fn run_until(
     )?;
     let interval = Duration::from_millis(config.checkpoint.interval_ms);
     let publishing = tokio::spawn(service::keep_publishing(service.clone(), interval));
-    let copies = tokio::spawn(service.clone().hand_out_copies());
+    let copies = tokio::spawn(service.clone().serve_backups());
     let scrub = service::keep_scrubbing(service.clone(), config.scrub.bytes_per_second);
     let scrubbing = tokio::spawn(scrub);
     let served = http::serve(listener, service.clone(), options, stop).await;

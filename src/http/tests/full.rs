@@ -1,11 +1,17 @@
-//! A log that has enough to do: who comes then is told so at once, and those
-//! who only read notice nothing.
+//! A service at its capacity: registrations are refused at once, reads are not.
 
 use super::*;
 
-/// One statement fills this log, and the writer is held: until the answer is
-/// dropped it stays full.
-async fn full_house() -> (Log, std::sync::mpsc::Sender<()>, tokio::task::JoinHandle<u16>) {
+/// A log with room for one statement, and that statement on its way.
+struct FullService {
+    log: Log,
+    /// Holds the writer until it is dropped.
+    release: std::sync::mpsc::Sender<()>,
+    /// The status of the registration.
+    first: tokio::task::JoinHandle<u16>,
+}
+
+async fn full_service() -> FullService {
     let log = Log::new(ROOMY, |options| {
         options.work_statements = 1;
         options.deadline = Duration::from_secs(600);
@@ -18,14 +24,13 @@ async fn full_house() -> (Log, std::sync::mpsc::Sender<()>, tokio::task::JoinHan
     while log.app.capacity.statements() == 0 {
         tokio::task::yield_now().await;
     }
-    (log, release, first)
+    FullService { log, release, first }
 }
 
-/// The body of these requests never comes: an answer other than a timeout was
-/// given without it.
+/// These requests never send their body, so the answer was given without it.
 #[tokio::test]
-async fn a_full_house_is_503_from_the_head_of_the_request() {
-    let (log, release, first) = full_house().await;
+async fn full_service_is_503_before_the_body() {
+    let FullService { log, release, first } = full_service().await;
     for path in ["/entries", "/entries/batch"] {
         let busy = log.send("POST", path, Body::new(Stalled)).await;
         assert_eq!((busy.status().as_u16(), header(&busy, "retry-after")), (503, "1"), "{path}");
@@ -36,13 +41,13 @@ async fn a_full_house_is_503_from_the_head_of_the_request() {
     }
     drop(release);
     assert_eq!(first.await.unwrap(), 201);
-    assert_eq!(log.status("POST", "/entries", statement(b"second")).await, 201, "a place is free");
+    assert_eq!(log.status("POST", "/entries", statement(b"second")).await, 201, "a slot is free");
     assert!(log.service.metrics().encode().contains("capstan_turned_away_total 2\n"));
 }
 
 #[tokio::test]
-async fn a_full_house_still_answers_reads_and_health() {
-    let (log, _release, _first) = full_house().await;
+async fn full_service_still_answers_reads_and_health() {
+    let FullService { log, release: _release, first: _first } = full_service().await;
     let (_, policy) = log.service.rules().policy_entry();
     let entry = format!("/entries/{policy}");
     let paths = ["/", "/health/live", "/health/ready", "/metrics", "/api/v1/statements"];
@@ -54,10 +59,9 @@ async fn a_full_house_still_answers_reads_and_health() {
     assert!(String::from_utf8_lossy(&metrics).contains("\ncapstan_in_work_statements 1\n"));
 }
 
-/// A client that goes away gives its place back.
 #[tokio::test]
-async fn a_place_is_not_lost_with_its_client() {
-    let (log, _release, first) = full_house().await;
+async fn slot_is_freed_when_its_client_disconnects() {
+    let FullService { log, release: _release, first } = full_service().await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     assert_eq!(log.app.capacity.statements(), 0);
@@ -65,7 +69,7 @@ async fn a_place_is_not_lost_with_its_client() {
 
 /// Three quarters are for requests larger than a statement; the head counts.
 #[tokio::test]
-async fn a_body_that_finds_no_room_is_503() {
+async fn request_body_over_capacity_is_503() {
     let log = Log::new(ROOMY, |options| {
         (options.statement_bytes, options.work_bytes) = (1000, 40_000);
     });
@@ -76,27 +80,26 @@ async fn a_body_that_finds_no_room_is_503() {
         let answer = log.router.clone().oneshot(request).await.unwrap();
         assert_eq!(answer.status().as_u16(), status, "{size} bytes");
     }
-    assert_eq!(log.app.capacity.bytes(), 0, "nothing is held for those who are gone");
+    assert_eq!(log.app.capacity.bytes(), 0, "everything is given back");
 }
 
-/// Answers count as long as they are under way.
+/// Responses count until they are sent.
 #[tokio::test]
-async fn an_answer_that_finds_no_room_is_503() {
+async fn response_over_capacity_is_503() {
     let log = Log::new(ROOMY, |options| options.work_bytes = 40_000);
     let (head, body) = log.send("GET", "/policy", Body::empty()).await.into_parts();
     let held = log.app.capacity.bytes();
     let body = axum::body::to_bytes(body, 100_000).await.unwrap();
     assert!(held > body.len() && held < 40_000, "{held}");
     let large = log.send("GET", "/openapi.json", Body::empty()).await;
-    assert_eq!(large.status(), 503, "it is larger than all there is");
+    assert_eq!(large.status(), 503, "it is larger than the capacity");
     drop(head);
     assert_eq!(log.app.capacity.bytes(), 0);
 }
 
-/// Each address may have so many requests under way, and health is not one of
-/// them. A batch is paid for by the number of its statements.
+/// Health checks do not count, and a batch counts once for each statement.
 #[tokio::test]
-async fn one_address_has_its_share() {
+async fn requests_and_rate_are_limited_per_address() {
     let log = Log::new(ROOMY, |options| {
         (options.requests_per_address, options.trust_forwarded_for) = (2, true);
         options.rate = Rate::new(1, 4);
@@ -122,7 +125,7 @@ async fn one_address_has_its_share() {
     }
     assert_eq!(code(get("/policy", "2001:db8::3").await).await, "too-many-at-once");
 
-    // A search is as dear as ten other reads.
+    // A search costs as much as ten other reads.
     for (path, status) in [
         ("/api/v1/statements", 200),
         ("/policy", 200),
@@ -153,7 +156,7 @@ async fn code(answer: Response<Body>) -> String {
 /// While all turns are taken, reads that walk are told to come back, and every
 /// other route answers as always.
 #[tokio::test]
-async fn only_reads_that_walk_wait_for_their_turn() {
+async fn only_expensive_reads_take_a_slot() {
     let log = Log::new(ROOMY, |options| {
         (options.reads_at_once, options.reads_wait) = (1, Duration::ZERO);
     });
@@ -189,7 +192,7 @@ async fn only_reads_that_walk_wait_for_their_turn() {
 
 /// One address does not take the turns of all others.
 #[tokio::test]
-async fn an_address_walks_only_so_often_at_once() {
+async fn expensive_reads_are_limited_per_address() {
     let log = Log::new(ROOMY, |options| {
         (options.reads_at_once, options.reads_per_address) = (2, 1);
         options.reads_wait = Duration::ZERO;

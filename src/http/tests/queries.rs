@@ -96,7 +96,7 @@ fn question(known: &str) -> impl Strategy<Value = Question> + use<> {
 }
 
 #[test]
-fn every_request_is_answered_as_its_route_says() {
+fn every_request_is_answered_within_its_contract() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
     let log = Log::new(ROOMY, |options| options.metrics_public = true);

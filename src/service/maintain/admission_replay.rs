@@ -1,7 +1,8 @@
-//! The rules of a log, followed from its first entry: which key signs for
-//! it, whom it believes, what it admits.
+//! The rules of a log, replayed from its first entry: which key signs for it,
+//! which issuers it trusts, what its policy admits.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use crate::envelope::{
     AuthContext, Authentic, Resolved, RulesVersion, SignedStatement, StatementId,
@@ -10,25 +11,39 @@ use crate::key::PublicKey;
 use crate::log::LeafIndex;
 use crate::policy::{Decision, Facts, Memory, Policy};
 use crate::profile::{self, Control, Read, Resumption, Succession};
-use crate::service::Identity;
-use crate::store::Stored;
+use crate::service::open::identity_of;
+use crate::service::{ControlError, Identity};
+use crate::store::{self, Backend, Store, Stored};
 use crate::trust::TrustAnchors;
 use crate::trust::x509::Scope;
 use crate::wire::cbor::{self, Value};
 use crate::wire::label;
 
-/// What is wrong with one statement: a stable word and a sentence.
-pub type Wrong = (&'static str, String);
+/// Why a logged statement would not be admitted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AdmissionError {
+    /// A stable kebab-case word.
+    pub code: &'static str,
+    /// A sentence for people.
+    pub detail: String,
+}
 
-/// What a statement shows without the log before it, but for whom the log
-/// believes: signatures take nearly all the time of a walk, and nothing stops
-/// several from being looked at beside each other.
-pub(in crate::service) struct Seen {
+impl AdmissionError {
+    /// From a code and anything that can be printed.
+    pub fn new(code: &'static str, detail: impl ToString) -> Self {
+        Self { code, detail: detail.to_string() }
+    }
+}
+
+/// The part of a decision that needs the trust in force but not the entries
+/// before the statement. Signatures take nearly all the time of a replay, and
+/// this part can run in parallel.
+pub(in crate::service) struct Inspected {
     id: StatementId,
     /// Its id with the other ECDSA signature that verifies.
     twin: Option<StatementId>,
     read: Read,
-    authentic: Result<Authentic, Wrong>,
+    authentic: Result<Authentic, AdmissionError>,
 }
 
 /// The rules in force at one index.
@@ -36,57 +51,54 @@ pub(in crate::service) struct AdmissionReplay {
     issuer: String,
     /// The key that signs for the log now.
     active: PublicKey,
-    /// Keys the store names that have not come up yet, the next one last.
-    coming: Vec<PublicKey>,
-    /// The built-in rules; none when the log names some we do not know.
+    /// Keys of the store that no succession has named yet, the next one last.
+    successors: Vec<PublicKey>,
+    /// The built-in rules; none if the log names a version we do not know.
     version: Option<RulesVersion>,
     trust: TrustAnchors,
     policy: Option<Policy>,
     /// Decides in place of the log's own policy, to see what it would change.
-    instead: Option<Policy>,
-    /// What the log before the next statement says.
+    policy_override: Option<Policy>,
+    /// What the entries before the next statement say.
     memory: Memory,
-    /// Where statements with an ECDSA signature stand.
+    /// The indices of statements with an ECDSA signature.
     ecdsa: HashMap<StatementId, LeafIndex>,
     last: [Option<LeafIndex>; Control::ALL.len()],
 }
 
 impl AdmissionReplay {
-    /// Before the first entry. `keys` are those the store names, the active
-    /// one first, so the first one of all is the last.
+    /// Before the first entry. `keys` are those of the store, the newest first.
     pub(in crate::service) fn new(identity: &Identity, mut keys: Vec<PublicKey>) -> Option<Self> {
         Some(Self {
             issuer: identity.issuer.clone(),
             active: keys.pop()?,
-            coming: keys,
+            successors: keys,
             version: Some(RulesVersion::V1),
             trust: TrustAnchors::default(),
             policy: None,
-            instead: None,
+            policy_override: None,
             memory: Memory::default(),
             ecdsa: HashMap::new(),
             last: [None; Control::ALL.len()],
         })
     }
 
-    /// Lets another policy decide than the one the log had.
-    pub(in crate::service) fn decide_by(&mut self, policy: Policy) {
-        self.instead = Some(policy);
+    /// Decides by this policy instead of the one the log had.
+    pub(in crate::service) fn override_policy(&mut self, policy: Policy) {
+        self.policy_override = Some(policy);
     }
 
-    /// Judges the next statement, and lets it change the rules if it is one
-    /// of the log's own.
-    pub(in crate::service) fn judge(
+    /// Decides about the next statement; a control statement changes the rules.
+    pub(in crate::service) fn replay(
         &mut self,
         index: LeafIndex,
         statement: &SignedStatement,
         stored: &Stored,
-    ) -> Vec<Wrong> {
-        let outcome = match self.control(statement) {
-            Some(control) => self.govern(index, control, statement, stored),
-            None => self.admit(index, statement, self.look(statement, stored)),
-        };
-        outcome.err().into_iter().collect()
+    ) -> Result<(), AdmissionError> {
+        match self.control(statement) {
+            Some(control) => self.apply_control(index, control, statement, stored),
+            None => self.admit(index, statement, self.inspect(statement, stored)),
+        }
     }
 
     /// The kind of control statement this is, if it is one of the log's own:
@@ -96,10 +108,14 @@ impl AdmissionReplay {
         control_of(statement).filter(|_| own)
     }
 
-    /// Looks at a statement by the trust in force now.
-    pub(in crate::service) fn look(&self, statement: &SignedStatement, stored: &Stored) -> Seen {
+    /// Authenticates and reads a statement by the trust in force now.
+    pub(in crate::service) fn inspect(
+        &self,
+        statement: &SignedStatement,
+        stored: &Stored,
+    ) -> Inspected {
         let payload = statement.payload().unwrap_or_default();
-        Seen {
+        Inspected {
             id: StatementId::of(statement),
             twin: statement.twin(),
             read: profile::read_payload(statement.header(), payload),
@@ -107,10 +123,10 @@ impl AdmissionReplay {
         }
     }
 
-    /// The anchor that vouched for the issuer of a statement, and the scope
-    /// of just this name; none without a certificate, and for names that
-    /// would be patterns or cannot be written in a scope.
-    pub(in crate::service) fn vouched_for(
+    /// The anchor that certified the issuer of a statement, and the scope of
+    /// just this name; none without a certificate, and for names that would be
+    /// patterns or cannot be written in a scope.
+    fn certified_by(
         &self,
         statement: &SignedStatement,
         stored: &Stored,
@@ -119,7 +135,7 @@ impl AdmissionReplay {
         if header.x5t.is_none() && header.chain.is_empty() && stored.collateral == NO_COLLATERAL {
             return None;
         }
-        let authentic = self.look(statement, stored).authentic.ok()?;
+        let authentic = self.inspect(statement, stored).authentic.ok()?;
         let (issuer, header) = (authentic.issuer(), authentic.statement().header());
         let anchor = issuer.anchor.clone()?;
         let unscoped = authentic.rules().unscoped();
@@ -129,7 +145,7 @@ impl AdmissionReplay {
         (scope.mistake().is_none() && !scope.has_patterns()).then_some((anchor, scope))
     }
 
-    /// Where the last control statement of a kind stands.
+    /// The index of the last control statement of a kind.
     pub(in crate::service) fn last(&self, control: Control) -> Option<LeafIndex> {
         let place = Control::ALL.iter().position(|kind| *kind == control)?;
         self.last.get(place).copied().flatten()
@@ -137,19 +153,19 @@ impl AdmissionReplay {
 
     /// Keys the store serves that no succession on the log has named.
     pub(in crate::service) fn keys_left_over(&self) -> Option<String> {
-        let next = self.coming.last()?;
-        Some(format!("{} keys have no succession, {} first", self.coming.len(), next.id()))
+        let next = self.successors.last()?;
+        Some(format!("{} keys have no succession, {} first", self.successors.len(), next.id()))
     }
 
-    /// Decides about the next statement, which is none of the log's own and
-    /// was looked at under the rules still in force.
+    /// Decides about the next statement, which is no control statement and was
+    /// inspected under the rules still in force.
     pub(in crate::service) fn admit(
         &mut self,
         index: LeafIndex,
         statement: &SignedStatement,
-        seen: Seen,
-    ) -> Result<(), Wrong> {
-        let Seen { id, twin, read, authentic } = seen;
+        inspected: Inspected,
+    ) -> Result<(), AdmissionError> {
+        let Inspected { id, twin, read, authentic } = inspected;
         let earlier = twin.and_then(|twin| self.ecdsa.get(&twin).copied());
         if twin.is_some() {
             self.ecdsa.insert(id, index);
@@ -163,26 +179,27 @@ impl AdmissionReplay {
             let detail = format!(
                 "entry #{earlier} is this statement with the other ECDSA signature that verifies"
             );
-            return Err(("signature-twin", detail));
+            return Err(AdmissionError::new("signature-twin", detail));
         }
-        let policy = self.instead.as_ref().or(self.policy.as_ref());
-        let policy = policy.ok_or(("policy-missing", NO_POLICY.to_owned()))?;
+        let policy = self.policy_override.as_ref().or(self.policy.as_ref());
+        let missing = || AdmissionError::new("policy-missing", "no policy was in force yet");
+        let policy = policy.ok_or_else(missing)?;
         match policy.decide(authentic, &read, &facts) {
             Decision::Admit(_) => Ok(()),
-            Decision::Refuse(refusal) => Err(("policy-refuses", refusal.to_string())),
+            Decision::Refuse(refusal) => Err(AdmissionError::new("policy-refuses", refusal)),
         }
     }
 
-    fn govern(
+    fn apply_control(
         &mut self,
         index: LeafIndex,
         control: Control,
         statement: &SignedStatement,
         stored: &Stored,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), AdmissionError> {
         let keys = std::slice::from_ref(&self.active);
         let trust = TrustAnchors::default().with_issuer(&self.issuer, keys);
-        // Its own statements are bound by the active key in every version.
+        // Control statements are signed by the active key in every version.
         let version = self.version.or(Some(RulesVersion::CURRENT));
         let authentic = self.authenticate(statement, stored, &trust, version)?;
         let place = Control::ALL.iter().position(|kind| *kind == control);
@@ -192,22 +209,23 @@ impl AdmissionReplay {
         let text = || String::from_utf8_lossy(authentic.payload()).into_owned();
         match control {
             Control::Policy => {
-                let policy = Policy::parse(&text()).map_err(|e| (e.code(), e.to_string()))?;
+                let policy =
+                    Policy::parse(&text()).map_err(|e| AdmissionError::new(e.code(), e))?;
                 self.policy = Some(policy);
                 let version = RulesVersion::of_policy(statement.header());
                 self.version = version.as_ref().ok().copied();
-                version.map_err(|e| (e.code(), e.to_string()))?;
+                version.map_err(|e| AdmissionError::new(e.code(), e))?;
             }
             Control::Trust => {
-                self.trust =
-                    TrustAnchors::parse_any(&text()).map_err(|e| (e.code(), e.to_string()))?;
+                self.trust = TrustAnchors::parse_any(&text())
+                    .map_err(|e| AdmissionError::new(e.code(), e))?;
             }
             Control::Succession => self.succeed(authentic.payload())?,
             Control::Resumption => {
-                let wrong = |detail: &str| ("resumption-invalid", detail.to_owned());
-                let resumption = Resumption::read(authentic.payload()).map_err(wrong)?;
+                let invalid = |detail: &str| AdmissionError::new("resumption-invalid", detail);
+                let resumption = Resumption::read(authentic.payload()).map_err(invalid)?;
                 if resumption.size != index.get() {
-                    return Err(wrong("it goes on from another size than its own place"));
+                    return Err(invalid("it names another size than its own index"));
                 }
             }
         }
@@ -221,25 +239,26 @@ impl AdmissionReplay {
         stored: &Stored,
         trust: &TrustAnchors,
         version: Option<RulesVersion>,
-    ) -> Result<Authentic, Wrong> {
-        let rules = version.ok_or(("rules-version-unknown", UNKNOWN_RULES.to_owned()))?;
+    ) -> Result<Authentic, AdmissionError> {
+        let unknown = || AdmissionError::new("rules-version-unknown", UNKNOWN_RULES);
+        let rules = version.ok_or_else(unknown)?;
         let resolved = Resolved::default();
         let log = Some(self.issuer.as_str());
         let context = AuthContext { rules, log, trust, resolved: &resolved, now: stored.time };
         authenticate(statement, stored, &context)
     }
 
-    /// The old key has signed; the new one must agree, and be the one the
-    /// store says came next.
-    fn succeed(&mut self, payload: &[u8]) -> Result<(), Wrong> {
-        let wrong = |detail: &str| ("succession-invalid", detail.to_owned());
-        let succession = Succession::read(payload).map_err(wrong)?;
+    /// The old key has signed the succession; the new key must have signed its
+    /// payload, and be the next one of the store.
+    fn succeed(&mut self, payload: &[u8]) -> Result<(), AdmissionError> {
+        let invalid = |detail: &str| AdmissionError::new("succession-invalid", detail);
+        let succession = Succession::read(payload).map_err(invalid)?;
         if !succession.follows(&self.active) {
-            return Err(wrong("it follows another key than the active one"));
+            return Err(invalid("it follows another key than the active one"));
         }
         let key = succession.new;
-        if self.coming.pop().is_some_and(|next| next != key) {
-            return Err(wrong("the store serves another key in its place"));
+        if self.successors.pop().is_some_and(|next| next != key) {
+            return Err(invalid("the store serves another key in its place"));
         }
         self.active = key;
         Ok(())
@@ -248,9 +267,8 @@ impl AdmissionReplay {
 
 /// An empty map: authentication needed nothing besides the statement.
 const NO_COLLATERAL: &[u8] = &[0xa0];
-const NO_POLICY: &str = "no policy was in force yet";
 const UNKNOWN_RULES: &str =
-    "the log works by rules here that this program does not know; use a newer one";
+    "the log follows rules here that this program does not know; use a newer one";
 
 fn control_of(statement: &SignedStatement) -> Option<Control> {
     match &statement.header().content_type {
@@ -259,17 +277,18 @@ fn control_of(statement: &SignedStatement) -> Option<Control> {
     }
 }
 
-/// Authenticates a logged statement with what was kept beside it, by the
-/// rules, trust and time of its registration, which are in this context.
+/// Authenticates a logged statement with its stored collateral. The context
+/// has the rules, trust and time of its registration.
 pub(in crate::service) fn authenticate(
     statement: &SignedStatement,
     stored: &Stored,
     context: &AuthContext<'_>,
-) -> Result<Authentic, Wrong> {
-    let collateral = Value::read(&stored.collateral).map_err(|e| (e.code(), e.to_string()))?;
+) -> Result<Authentic, AdmissionError> {
+    let collateral =
+        Value::read(&stored.collateral).map_err(|e| AdmissionError::new(e.code(), e))?;
     let key = collateral.get(label::collateral::KEY).and_then(Value::bytes);
     let key = key.map(PublicKey::from_cose_key).transpose();
-    let keys = key.map_err(|e| (e.code(), e.to_string()))?.into_iter().collect();
+    let keys = key.map_err(|e| AdmissionError::new(e.code(), e))?.into_iter().collect();
     let statement = match collateral.get(label::collateral::CERTIFICATES) {
         None => statement.clone(),
         Some(certificates) => with_chain(statement, certificates)?,
@@ -277,19 +296,19 @@ pub(in crate::service) fn authenticate(
     let resolved = &Resolved { keys };
     let authentic = statement
         .authenticate(&AuthContext { resolved, ..*context })
-        .map_err(|e| (e.code(), e.to_string()))?;
+        .map_err(|e| AdmissionError::new(e.code(), e))?;
     if authentic.collateral() != stored.collateral {
-        let detail = "what is kept beside the statement is not what authentication needed";
-        return Err(("collateral-differs", detail.to_owned()));
+        let detail = "the stored collateral is not what authentication needed";
+        return Err(AdmissionError::new("collateral-differs", detail));
     }
     Ok(authentic)
 }
 
-/// Puts certificates that stood in the unprotected map back there.
+/// Puts certificates back into the unprotected map they came in.
 fn with_chain(
     statement: &SignedStatement,
     certificates: &Value<'_>,
-) -> Result<SignedStatement, Wrong> {
+) -> Result<SignedStatement, AdmissionError> {
     let mut out = Vec::new();
     cbor::tag(&mut out, label::COSE_SIGN1_TAG);
     cbor::array(&mut out, 4);
@@ -302,5 +321,26 @@ fn with_chain(
     }
     cbor::bytes(&mut out, statement.payload().unwrap_or_default());
     cbor::bytes(&mut out, statement.signature());
-    SignedStatement::parse_any_size(out).map_err(|e| (e.code(), e.to_string()))
+    SignedStatement::parse_any_size(out).map_err(|e| AdmissionError::new(e.code(), e))
+}
+
+/// The names under which statements were admitted, by the name of the anchor
+/// that certified them. No other process may have the log open.
+pub fn anchors_used(path: &Path) -> Result<BTreeMap<String, Scope>, ControlError> {
+    let identity = identity_of(path)?;
+    let (store, head) = Store::open_unchecked(Backend::open(path)?)?;
+    let mut admission =
+        AdmissionReplay::new(&identity, store.keys()?).ok_or(store::Error::KeysUnreadable)?;
+    let mut used: BTreeMap<String, Scope> = BTreeMap::new();
+    for index in (0..head.size().get()).map(LeafIndex::new) {
+        let stored = store.statement(index)?.ok_or(store::Error::StatementMissing { index })?;
+        let statement = SignedStatement::parse_any_size(stored.canonical.clone())?;
+        if admission.control(&statement).is_some() {
+            // `fsck` reports control statements that are invalid.
+            let _invalid = admission.replay(index, &statement, &stored);
+        } else if let Some((anchor, scope)) = admission.certified_by(&statement, &stored) {
+            used.entry(anchor).or_default().extend(scope);
+        }
+    }
+    Ok(used)
 }

@@ -1,8 +1,8 @@
-//! Copies of a log, while it runs or at rest; the way back is `restore.rs`.
+//! Backup of a running or stopped log; `restore.rs` is the inverse.
 //!
-//! A running log streams its rows through a socket in its own directory: who
-//! may read the directory may have a copy, and the writer is not disturbed,
-//! because rows never change. Whoever receives them recomputes the tree.
+//! A running log streams its rows through a socket in its data directory, so
+//! access to the directory is access to a copy. Rows never change, so the
+//! writer does not wait. The receiver recomputes the tree.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -21,8 +21,8 @@ use crate::store::{self, Backend, Copy, DataDir, Manifest, Store};
 /// A row is a statement and its certificates; a manifest holds four files.
 const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Makes or brings up to date a copy of a log. `progress` hears how many
-/// statements are there and how many there will be.
+/// Makes or updates a copy of a log. `progress` gets the statements copied and
+/// their total.
 pub fn backup(
     data: &Path,
     to: &Path,
@@ -64,7 +64,7 @@ fn receive(
     let from = copy.size().get();
     stream.write_all(&from.to_be_bytes()).map_err(cut)?;
     let bytes = read_frame(&mut stream).map_err(cut)?;
-    let unreadable = || cut(std::io::Error::other("the answer is not a copy of a log"));
+    let unreadable = || cut(std::io::Error::other("the response is not a copy of a log"));
     let manifest = Manifest::decode(&bytes).ok_or_else(unreadable)?;
     let size = manifest.head().size.get();
     for index in from..size {
@@ -94,16 +94,16 @@ fn write_frame(stream: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 impl Service {
-    /// Hands out copies to whoever can reach the socket, one at a time.
-    pub async fn hand_out_copies(self: Arc<Self>) {
+    /// Sends copies to clients of the socket, one at a time.
+    pub async fn serve_backups(self: Arc<Self>) {
         let path = DataDir::backup_path(self.store.dir().path());
-        // The lock is ours, so a socket that lies here is nobody's.
+        // This process has the lock, so an existing socket is a leftover.
         let _absent = std::fs::remove_file(&path);
         let listener = match UnixListener::bind(&path) {
             Ok(listener) => listener,
             Err(error) => {
                 let path = path.display();
-                tracing::warn!(%path, %error, "no backup while serving: the socket cannot be had");
+                tracing::warn!(%path, %error, "no backup while serving: the socket cannot be bound");
                 return;
             }
         };
@@ -115,17 +115,17 @@ impl Service {
                 service.send_copy(stream)
             });
             match sent.await {
-                Ok(Ok(size)) => tracing::info!(size, "handed out a copy"),
-                Ok(Err(error)) => tracing::warn!(error = %chain(&error), "a copy was not finished"),
+                Ok(Ok(size)) => tracing::info!(size, "sent a copy"),
+                Ok(Err(error)) => tracing::warn!(error = %chain(&error), "sending a copy failed"),
                 Err(_) => return,
             }
         }
     }
 
     fn send_copy(&self, mut stream: UnixStream) -> std::io::Result<u64> {
-        let patience = Some(std::time::Duration::from_secs(60));
-        stream.set_read_timeout(patience)?;
-        stream.set_write_timeout(patience)?;
+        let timeout = Some(std::time::Duration::from_secs(60));
+        stream.set_read_timeout(timeout)?;
+        stream.set_write_timeout(timeout)?;
         let mut from = [0; 8];
         stream.read_exact(&mut from)?;
         let key = self.checkpoint_key().map_err(std::io::Error::other)?;

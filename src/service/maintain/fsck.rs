@@ -1,8 +1,8 @@
-//! Everything recomputed from the bytes, by somebody who believes none of it.
+//! Recomputes everything in a data directory from the statements' bytes.
 //!
-//! In: a data directory nobody else has open. Out: what was found wrong,
-//! each with its place. The walk never stops at a finding, and judges every
-//! statement by the trust and policy that were in force at its index.
+//! In: a data directory that no other process has open. Out: findings, each
+//! with its index. The walk does not stop at a finding, and decides about every
+//! statement by the trust and policy in force at its index.
 
 #[cfg(test)]
 mod flips;
@@ -11,7 +11,7 @@ pub(in crate::service) mod tests;
 
 use std::path::Path;
 
-use super::admission_replay::AdmissionReplay;
+use super::admission_replay::{AdmissionError, AdmissionReplay};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::{Edge, Frontier, LeafIndex, TILE_WIDTH, TileId, parse_hash_tile};
 use crate::log::{leaf_hash, tiles_of};
@@ -37,21 +37,20 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// What a walk through the whole log came to.
+/// The result of a walk through the whole log.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The size and root the head record claims.
     pub head: Head,
-    /// The root the statements give; none when one of them is gone.
+    /// The root computed from the statements; none if one is missing.
     pub root: Option<Digest>,
-    /// Who spoke about what.
+    /// The pairs of issuer and subject.
     pub threads: Threads,
     /// What is wrong.
     pub findings: Vec<Finding>,
 }
 
-/// Walks a log from its first byte. `progress` hears the number of
-/// statements done and the number there are.
+/// Checks a whole log. `progress` gets the statements done and their total.
 pub fn fsck(
     path: &Path,
     guard: Option<&Path>,
@@ -73,20 +72,26 @@ pub fn fsck_on(
     let identity = identity_of(backend.dir.path())?;
     let (store, head) = Store::open_unchecked(backend)?;
     let mut walk = Walk::new(&store, &head, &identity)?;
-    walk.remember_known_heads(guard, &identity);
+    walk.read_signed_heads(guard, &identity);
     let size = head.size().get();
     for index in 0..size {
-        walk.step(LeafIndex::new(index));
+        walk.check_entry(LeafIndex::new(index));
         progress(index + 1, size);
     }
     walk.finish(&identity)
 }
 
-/// A head that somebody holds on to, and the root we find at its size.
-struct Known {
-    what: &'static str,
+/// A head that was signed, and the root computed at its size.
+struct SignedBefore {
+    source: &'static str,
     head: Head,
-    found: Option<Digest>,
+    computed: Option<Digest>,
+}
+
+impl SignedBefore {
+    fn new(source: &'static str, head: Head) -> Self {
+        Self { source, head, computed: None }
+    }
 }
 
 struct Walk<'a> {
@@ -95,10 +100,10 @@ struct Walk<'a> {
     admission: AdmissionReplay,
     frontier: Frontier,
     edge: Edge,
-    /// Whether a leaf is unknown: no root can be computed any more.
+    /// Whether a leaf is unknown, so that no root can be computed.
     broken: bool,
     time: UnixSeconds,
-    known: Vec<Known>,
+    signed: Vec<SignedBefore>,
     threads: Threads,
     index: IndexAudit,
     findings: Vec<Finding>,
@@ -119,7 +124,7 @@ impl<'a> Walk<'a> {
             edge: Edge::empty(),
             broken: false,
             time: UnixSeconds::default(),
-            known: Vec::new(),
+            signed: Vec::new(),
             threads: Threads::default(),
             index: IndexAudit::default(),
             findings: Vec::new(),
@@ -131,11 +136,9 @@ impl<'a> Walk<'a> {
     }
 
     /// The guard and the published checkpoint must be prefixes of the tree.
-    fn remember_known_heads(&mut self, guard: &Guard, identity: &Identity) {
+    fn read_signed_heads(&mut self, guard: &Guard, identity: &Identity) {
         match guard.read() {
-            Ok(head) => {
-                self.known.extend(head.map(|head| Known { what: "guard", head, found: None }));
-            }
+            Ok(head) => self.signed.extend(head.map(|head| SignedBefore::new("guard", head))),
             Err(e) => self.found(None, "guard-unreadable", chain(&e)),
         }
         let published = || -> Result<Option<Head>, ControlError> {
@@ -143,17 +146,17 @@ impl<'a> Walk<'a> {
             let key = checkpoint_verifier(self.store.dir(), identity)?;
             published_head(&note, &key).map(Some)
         };
-        let what = "published checkpoint";
+        let source = "published checkpoint";
         match published() {
-            Ok(head) => self.known.extend(head.map(|head| Known { what, head, found: None })),
+            Ok(head) => self.signed.extend(head.map(|head| SignedBefore::new(source, head))),
             Err(e) => self.found(None, "checkpoint-unusable", chain(&e)),
         }
     }
 
-    /// One statement: its bytes, its name, its leaf, its time, its author.
-    fn step(&mut self, index: LeafIndex) {
+    /// Checks the statement at an index and appends its leaf.
+    fn check_entry(&mut self, index: LeafIndex) {
         let leaf = match self.store.statement(index) {
-            Ok(Some(stored)) => Some(self.statement(index, &stored)),
+            Ok(Some(stored)) => Some(self.check_statement(index, &stored)),
             Ok(None) => {
                 self.found(Some(index), "statement-missing", "no statement is stored here");
                 None
@@ -163,15 +166,17 @@ impl<'a> Walk<'a> {
                 None
             }
         };
-        // A tile may still know the leaf, so that the rest can be checked.
+        // With the leaf from its tile the rest can still be checked.
         match leaf.or_else(|| self.leaf_from_tile(index)) {
-            Some(leaf) if !self.broken => self.grow(leaf),
+            Some(leaf) if !self.broken => self.append(leaf),
             Some(_) => {}
             None => self.broken = true,
         }
     }
 
-    fn statement(&mut self, index: LeafIndex, stored: &Stored) -> Digest {
+    /// Checks the bytes, id, time, index rows and admission of a statement;
+    /// its leaf.
+    fn check_statement(&mut self, index: LeafIndex, stored: &Stored) -> Digest {
         let id = StatementId::of_canonical(&stored.canonical);
         match self.store.find(&id) {
             Ok(Some(at)) if at == index => {}
@@ -195,10 +200,11 @@ impl<'a> Walk<'a> {
         match SignedStatement::parse_any_size(stored.canonical.clone()) {
             Ok(statement) if statement.canonical() == stored.canonical => {
                 self.threads.add(&statement);
-                for (code, detail) in self.admission.judge(index, &statement, stored) {
+                let decision = self.admission.replay(index, &statement, stored);
+                if let Err(AdmissionError { code, detail }) = decision {
                     self.found(Some(index), code, detail);
                 }
-                self.went_on_from(index, &statement);
+                self.check_resumption(index, &statement);
             }
             Ok(_) => {
                 self.found(Some(index), "not-canonical", "the unprotected map is not empty");
@@ -208,15 +214,16 @@ impl<'a> Walk<'a> {
         leaf_hash(id.entry())
     }
 
-    /// A log that went on after a restore names the root it had before.
-    fn went_on_from(&mut self, index: LeafIndex, statement: &SignedStatement) {
+    /// A resumption must name the root of the tree before it.
+    fn check_resumption(&mut self, index: LeafIndex, statement: &SignedStatement) {
         let is_own = self.admission.control(statement) == Some(Control::Resumption);
         let payload = statement.payload().unwrap_or_default();
-        if let Some(Ok(said)) = is_own.then(|| Resumption::read(payload))
+        if let Some(Ok(resumption)) = is_own.then(|| Resumption::read(payload))
             && !self.broken
-            && said.root != self.frontier.root()
+            && resumption.root != self.frontier.root()
         {
-            let detail = format!("it goes on from root {}, which is not the one here", said.root);
+            let detail =
+                format!("it names root {}, which is not the root before it", resumption.root);
             self.found(Some(index), "resumption-invalid", detail);
         }
     }
@@ -228,8 +235,8 @@ impl<'a> Walk<'a> {
         leaves.get(usize::try_from(index.get() % width).ok()?).copied()
     }
 
-    /// Adds a leaf, and compares every tile it fills with the stored one.
-    fn grow(&mut self, leaf: Digest) {
+    /// Appends a leaf, and compares every tile it fills with the stored one.
+    fn append(&mut self, leaf: Digest) {
         self.frontier.append(leaf);
         for (tile, bytes) in self.edge.append(leaf) {
             match self.store.full_tile(tile) {
@@ -239,8 +246,8 @@ impl<'a> Walk<'a> {
             }
         }
         let (size, root) = (self.frontier.size(), self.frontier.root());
-        for known in self.known.iter_mut().filter(|known| known.head.size == size) {
-            known.found = Some(root);
+        for signed in self.signed.iter_mut().filter(|signed| signed.head.size == size) {
+            signed.computed = Some(root);
         }
     }
 
@@ -255,13 +262,13 @@ impl<'a> Walk<'a> {
             let detail = format!("the head is of {recorded}, the last statement of {last}");
             self.found(None, "head-time-differs", detail);
         }
-        for known in std::mem::take(&mut self.known) {
-            self.compare(&known);
+        for signed in std::mem::take(&mut self.signed) {
+            self.compare(&signed);
         }
         for what in std::mem::take(&mut self.index).finish(self.store)? {
             self.found(None, "index-differs", format!("the search index: {what}"));
         }
-        self.count()?;
+        self.check_counts()?;
         for control in Control::ALL {
             let (seen, recorded) = (self.admission.last(control), self.store.control(control)?);
             if seen != recorded {
@@ -281,20 +288,20 @@ impl<'a> Walk<'a> {
         Ok(Checked { head: head.head(), root, threads, findings })
     }
 
-    fn compare(&mut self, known: &Known) {
-        let (what, Head { size, root, .. }) = (known.what, known.head);
+    fn compare(&mut self, signed: &SignedBefore) {
+        let (what, Head { size, root, .. }) = (signed.source, signed.head);
         if size > self.head.size() {
             let found = self.head.size();
             let detail = format!("the {what} says {size} leaves were signed, {found} are here");
             self.found(None, "rolled-back", detail);
-        } else if size.get() > 0 && !self.broken && known.found != Some(root) {
+        } else if size.get() > 0 && !self.broken && signed.computed != Some(root) {
             let detail = format!("at {size} leaves the {what} has another root: {root}");
             self.found(None, "forked", detail);
         }
     }
 
-    /// Nothing may lie in the store that the walk did not meet.
-    fn count(&mut self) -> Result<(), store::Error> {
+    /// The store may hold no rows beyond those that the walk checked.
+    fn check_counts(&mut self) -> Result<(), store::Error> {
         let size = self.head.size();
         let full = tiles_of(size).filter(TileId::is_full).count();
         let full = u64::try_from(full).unwrap_or(u64::MAX);

@@ -2,7 +2,6 @@
 //! replay.
 
 pub(super) mod admission_replay;
-pub(super) mod anchors;
 pub(super) mod backup;
 pub(super) mod fsck;
 pub(super) mod publish;

@@ -1,4 +1,4 @@
-//! What happens beside registration: checkpoints, the guard, the disk.
+//! Background work: publishing checkpoints, the guard, free disk space.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::service::{Fault, Identity, Service};
 use crate::store::{self, DataDir};
 
 impl Service {
-    /// What the log calls itself.
+    /// The names of the log.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -23,7 +23,7 @@ impl Service {
         &self.metrics
     }
 
-    /// Whether registrations are taken, and if not, why.
+    /// Whether registrations are accepted, and if not, why.
     pub fn writable(&self) -> Result<(), &'static str> {
         if self.options.read_only {
             Err("started read-only")
@@ -74,20 +74,20 @@ impl Service {
         Ok(signed.map_err(|_| store::Error::KeysUnreadable)?)
     }
 
-    /// Publishes the newest head: guard first, then the note. A checkpoint
-    /// that is out can never be ahead of the guard.
+    /// Publishes the newest head: guard first, so that no published checkpoint
+    /// is ahead of it.
     pub fn publish(&self) -> Result<Head, Fault> {
         let _alone = self.publishing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let head = self.head();
-        self.guard.write(&head)?;
+        self.guard.advance(&head)?;
         let note = self.sign_checkpoint(&head)?;
         self.store.publish_checkpoint(&note)?;
         self.metrics.published(head.time.seconds());
         Ok(head)
     }
 
-    /// A checkpoint of a head that receipts are out for. One that is not
-    /// published yet is published first, so that the guard knows it.
+    /// A checkpoint of a head that receipts were issued for. An unpublished one
+    /// is published first, so that the guard covers it.
     pub(in crate::service) fn checkpoint_of(&self, head: &Head) -> Result<String, Fault> {
         let is_published = self.published_size().is_some_and(|size| size >= head.size);
         if !is_published && self.writable().is_ok() {
@@ -103,7 +103,7 @@ impl Service {
         Ok(note.map_err(|_| store::Error::KeysUnreadable)?)
     }
 
-    /// Reads the free space and turns read-only when there is too little.
+    /// Makes the log read-only while there is too little free space.
     pub fn watch_disk(&self) -> Result<(), Fault> {
         let free = self.store.dir().free_bytes()?;
         let full = free < self.options.min_free_bytes;
@@ -115,7 +115,7 @@ impl Service {
         Ok(())
     }
 
-    /// Takes nothing more, commits what was taken, publishes it.
+    /// Stops accepting statements, commits the accepted ones and publishes.
     pub fn shut_down(&self) -> Result<(), Fault> {
         self.committer.drain();
         let _absent = std::fs::remove_file(DataDir::backup_path(self.store.dir().path()));

@@ -1,17 +1,17 @@
-//! Every decision of a log, made again from the log alone.
+//! Repeats every decision of a log from its entries alone.
 //!
-//! In: the entries of a log, from a data directory nobody else has open or
-//! from its address, and perhaps another policy. Out: how many statements were decided again, and those that come out
-//! differently. Policy and trust are those the log names before each entry,
-//! time is that of its registration, and what the log said before it is
-//! folded from its entries, never asked of an index.
+//! In: the entries of a log, read from a data directory or over HTTP, and
+//! perhaps another policy. Out: how many entries were decided again, and which
+//! of them differently. Policy and trust are those logged before each entry,
+//! time is that of its registration, and the facts about earlier entries are
+//! computed from them, not read from the search index.
 
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 
-use super::admission_replay::{AdmissionReplay, Seen, Wrong};
+use super::admission_replay::{AdmissionError, AdmissionReplay, Inspected};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::key::PublicKey;
 use crate::log::LeafIndex;
@@ -21,16 +21,16 @@ use crate::service::open::identity_of;
 use crate::service::{ControlError, Identity};
 use crate::store::{self, Backend, Store, Stored};
 
-/// Entries that are in memory at once: enough to keep every core busy, and at
-/// 64 KiB each no more than 32 MiB.
-const PORTION: u64 = 512;
+/// Entries in memory at once: enough to keep every core busy, and at 64 KiB
+/// each no more than 32 MiB.
+const BATCH: u64 = 512;
 
 /// An entry that is decided differently now.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Differs {
-    /// Where it stands.
+pub struct ChangedDecision {
+    /// Its index.
     pub index: LeafIndex,
-    /// Its name, unless its bytes are gone.
+    /// Its id, unless its bytes are missing.
     pub id: Option<StatementId>,
     /// A stable word.
     pub code: &'static str,
@@ -38,33 +38,33 @@ pub struct Differs {
     pub detail: String,
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     /// Entries the log has.
     pub size: u64,
     /// Entries decided again.
     pub decided: u64,
-    /// Those that come out differently, in the order of the log.
-    pub differs: Vec<Differs>,
+    /// Those decided differently, in the order of the log.
+    pub changed: Vec<ChangedDecision>,
 }
 
 /// What to replay.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
-    /// Decides in place of the policies the log names.
+    /// Decides in place of the logged policies.
     pub policy: Option<Policy>,
     /// Report only on this many entries at the end.
     pub last: Option<u64>,
-    /// Stop at the first entry that comes out differently.
+    /// Stop at the first entry that is decided differently.
     pub first_only: bool,
 }
 
-/// An entry as it was found: a statement, or why there is none.
-pub type Found = Result<Stored, Wrong>;
+/// An entry as it was read: a statement, or why there is none.
+pub type LoggedEntry = Result<Stored, AdmissionError>;
 
-/// A replay under way. Entries come in the order of the log, some at a time,
-/// from wherever they are kept.
+/// A replay in progress. The caller reads the entries and passes them in
+/// batches, in the order of the log.
 pub struct Replay {
     admission: AdmissionReplay,
     /// The first entry that is reported on.
@@ -74,8 +74,11 @@ pub struct Replay {
     replayed: Replayed,
 }
 
-/// A statement with its name, or why there is none.
-type Parsed = (Option<StatementId>, Result<(SignedStatement, Stored), Wrong>);
+/// An entry with its id, unless its bytes are missing.
+struct Parsed {
+    id: Option<StatementId>,
+    entry: Result<(SignedStatement, Stored), AdmissionError>,
+}
 
 impl Replay {
     /// Before the first entry of a log of `size` entries. `keys` are those of
@@ -88,24 +91,24 @@ impl Replay {
     ) -> Option<Self> {
         let mut admission = AdmissionReplay::new(identity, keys)?;
         if let Some(policy) = options.policy {
-            admission.decide_by(policy);
+            admission.override_policy(policy);
         }
         let from = options.last.map_or(0, |last| size.saturating_sub(last));
-        let replayed = Replayed { size, decided: 0, differs: Vec::new() };
+        let replayed = Replayed { size, decided: 0, changed: Vec::new() };
         Some(Self { admission, from, first_only: options.first_only, next: 0, replayed })
     }
 
-    /// Decides the next entries again; gives whether more are wanted.
-    pub fn take(&mut self, found: Vec<Found>, progress: &mut dyn FnMut(u64, u64)) -> bool {
-        let entries: Vec<Parsed> = found.into_iter().map(parse).collect();
+    /// Decides the next entries again; whether it needs more.
+    pub fn take(&mut self, read: Vec<LoggedEntry>, progress: &mut dyn FnMut(u64, u64)) -> bool {
+        let entries: Vec<Parsed> = read.into_iter().map(Parsed::new).collect();
         let mut rest = entries.as_slice();
         while self.wants_more() && !rest.is_empty() {
-            // Up to the next control statement the log believes the same
-            // issuers, so everything before it can be looked at at once.
+            // Trust does not change before the next control statement, so
+            // everything up to it can be inspected in parallel.
             let run = rest.iter().position(|entry| self.is_control(entry));
             let (run, later) = rest.split_at(run.unwrap_or(rest.len()).max(1));
-            for (entry, seen) in run.iter().zip(look_at_all(&self.admission, run)) {
-                self.step(entry, seen);
+            for (entry, inspected) in run.iter().zip(inspect_all(&self.admission, run)) {
+                self.decide(entry, inspected);
                 progress(self.next, self.replayed.size);
                 if !self.wants_more() {
                     break;
@@ -116,61 +119,64 @@ impl Replay {
         self.wants_more()
     }
 
-    /// What it came to.
+    /// The result so far.
     pub fn finish(self) -> Replayed {
         self.replayed
     }
 
     fn wants_more(&self) -> bool {
-        let found = self.first_only && !self.replayed.differs.is_empty();
+        let found = self.first_only && !self.replayed.changed.is_empty();
         self.next < self.replayed.size && !found
     }
 
-    fn is_control(&self, (_, entry): &Parsed) -> bool {
-        entry.as_ref().is_ok_and(|(statement, _)| self.admission.control(statement).is_some())
+    fn is_control(&self, parsed: &Parsed) -> bool {
+        let entry = parsed.entry.as_ref();
+        entry.is_ok_and(|(statement, _)| self.admission.control(statement).is_some())
     }
 
-    fn step(&mut self, (id, entry): &Parsed, seen: Option<Seen>) {
+    fn decide(&mut self, parsed: &Parsed, inspected: Option<Inspected>) {
         let index = LeafIndex::new(self.next);
-        let wrong = match (entry, seen) {
-            (Err(wrong), _) => Some(wrong.clone()),
-            (Ok((statement, _)), Some(seen)) => self.admission.admit(index, statement, seen).err(),
-            (Ok((statement, stored)), None) => {
-                self.admission.judge(index, statement, stored).into_iter().next()
-            }
+        let decision = match (&parsed.entry, inspected) {
+            (Err(error), _) => Err(error.clone()),
+            (Ok((statement, _)), Some(one)) => self.admission.admit(index, statement, one),
+            (Ok((statement, stored)), None) => self.admission.replay(index, statement, stored),
         };
         if self.next >= self.from {
             self.replayed.decided += 1;
-            let differs = wrong.map(|(code, detail)| Differs { index, id: *id, code, detail });
-            self.replayed.differs.extend(differs);
+            if let Err(AdmissionError { code, detail }) = decision {
+                let changed = ChangedDecision { index, id: parsed.id, code, detail };
+                self.replayed.changed.push(changed);
+            }
         }
         self.next += 1;
     }
 }
 
-fn parse(found: Found) -> Parsed {
-    let stored = match found {
-        Ok(stored) => stored,
-        Err(wrong) => return (None, Err(wrong)),
-    };
-    let id = Some(StatementId::of_canonical(&stored.canonical));
-    let statement = SignedStatement::parse_any_size(stored.canonical.clone());
-    let statement = statement.map_err(|e| (e.code(), e.to_string()));
-    (id, statement.map(|statement| (statement, stored)))
+impl Parsed {
+    fn new(read: LoggedEntry) -> Self {
+        let id = read.as_ref().ok().map(|stored| StatementId::of_canonical(&stored.canonical));
+        let entry = read.and_then(|stored| {
+            let statement = SignedStatement::parse_any_size(stored.canonical.clone());
+            let statement = statement.map_err(|e| AdmissionError::new(e.code(), e))?;
+            Ok((statement, stored))
+        });
+        Self { id, entry }
+    }
 }
 
-/// Looks at entries on every core; at control statements not at all.
-fn look_at_all(admission: &AdmissionReplay, entries: &[Parsed]) -> Vec<Option<Seen>> {
-    let look = |(_, entry): &Parsed| {
-        let (statement, stored) = entry.as_ref().ok()?;
-        admission.control(statement).is_none().then(|| admission.look(statement, stored))
+/// Inspects entries on every core; none for control statements, which must be
+/// applied in their order.
+fn inspect_all(admission: &AdmissionReplay, entries: &[Parsed]) -> Vec<Option<Inspected>> {
+    let inspect = |parsed: &Parsed| {
+        let (statement, stored) = parsed.entry.as_ref().ok()?;
+        admission.control(statement).is_none().then(|| admission.inspect(statement, stored))
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let share = entries.len().div_ceil(cores).max(1);
     std::thread::scope(|scope| {
         let shares: Vec<_> = entries
             .chunks(share)
-            .map(|share| scope.spawn(move || share.iter().map(look).collect::<Vec<_>>()))
+            .map(|share| scope.spawn(move || share.iter().map(inspect).collect::<Vec<_>>()))
             .collect();
         let done = shares
             .into_iter()
@@ -179,8 +185,8 @@ fn look_at_all(admission: &AdmissionReplay, entries: &[Parsed]) -> Vec<Option<Se
     })
 }
 
-/// Decides every entry of a log on this machine again. `progress` hears the
-/// number of entries done and the number there are.
+/// Decides every entry of a log in a data directory again. No other process
+/// may have it open. `progress` gets the entries done and their total.
 pub fn replay(
     path: &Path,
     options: ReplayOptions,
@@ -193,9 +199,9 @@ pub fn replay(
     let mut replay = replay.ok_or(store::Error::KeysUnreadable)?;
     let mut first = 0;
     while first < size {
-        let end = size.min(first + PORTION);
-        let found = (first..end).map(|index| entry_of(&store, LeafIndex::new(index)));
-        if !replay.take(found.collect(), progress) {
+        let end = size.min(first + BATCH);
+        let entries = (first..end).map(|index| entry_of(&store, LeafIndex::new(index)));
+        if !replay.take(entries.collect(), progress) {
             break;
         }
         first = end;
@@ -203,10 +209,10 @@ pub fn replay(
     Ok(replay.finish())
 }
 
-fn entry_of(store: &Store, index: LeafIndex) -> Found {
+fn entry_of(store: &Store, index: LeafIndex) -> LoggedEntry {
     match store.statement(index) {
         Ok(Some(stored)) => Ok(stored),
-        Ok(None) => Err(("statement-missing", "no statement is here".to_owned())),
-        Err(e) => Err((e.code(), chain(&e))),
+        Ok(None) => Err(AdmissionError::new("statement-missing", "no statement is stored here")),
+        Err(e) => Err(AdmissionError::new(e.code(), chain(&e))),
     }
 }

@@ -1,9 +1,9 @@
-//! A log made from a copy, and the way back to writing.
+//! Restoring a log from a copy, and letting it write again.
 //!
-//! A copy may be older than what was signed, and nobody can tell by looking at
-//! it. So a restored log, and one whose guard is gone, does not write until a
-//! head known elsewhere is found to be its own, or the operator says so; what
-//! was compared is the first statement it writes.
+//! A copy may be older than the last signed head, and the copy alone does not
+//! show it. So a restored log, and one without its guard, does not write until
+//! its head equals one known elsewhere, or the operator confirms it. The first
+//! statement it then logs says what was compared.
 
 use std::path::{Path, PathBuf};
 
@@ -21,10 +21,10 @@ use crate::store::{
 };
 use crate::wire::digest::Digest;
 
-/// A checkpoint of the log that somebody else has.
+/// A checkpoint of the log from another party.
 #[derive(Clone, Debug)]
 pub struct Note {
-    /// Who has it.
+    /// Where it comes from.
     pub source: Source,
     /// The note as it was signed.
     pub text: String,
@@ -34,14 +34,14 @@ pub struct Note {
     pub writes: bool,
 }
 
-/// What is known about the log from elsewhere.
+/// What is known about the log from outside.
 #[derive(Clone, Debug, Default)]
 pub struct Proof {
     /// The guard, unless beside the data directory.
     pub guard: Option<PathBuf>,
-    /// Checkpoints that others have.
+    /// Checkpoints from other parties.
     pub notes: Vec<Note>,
-    /// The head as the operator typed it, who says that nobody else writes.
+    /// The head as typed by the operator, who confirms that nobody else writes.
     pub word: Option<(u64, Digest)>,
 }
 
@@ -63,30 +63,30 @@ pub struct Restored {
     pub head: Head,
     /// Why it must never write, if it must not.
     pub behind: Option<String>,
-    /// How it came to write, if it may.
+    /// How it was resumed, if it may write.
     pub resumed: Option<Resumed>,
 }
 
 /// A log that writes again.
 #[derive(Clone, Debug)]
 pub struct Resumed {
-    /// The head it goes on from.
+    /// The head it continues from.
     pub head: Head,
-    /// The statement that says so.
+    /// The index of the resumption statement.
     pub index: LeafIndex,
     /// What was compared.
     pub compared: Vec<Compared>,
 }
 
-/// A head that somebody knows.
-struct Known {
+/// A head known from outside the copy.
+struct KnownHead {
     head: Head,
     source: Source,
     address: Option<String>,
     writes: bool,
 }
 
-impl Known {
+impl KnownHead {
     fn of_note(note: &Note, key: &VerifierKey) -> Result<Self, ControlError> {
         let Note { source, text, address, writes } = note;
         let head = published_head(text, key)?;
@@ -98,8 +98,8 @@ impl Known {
     }
 }
 
-/// Makes a log from a copy. It can write only when something shows that the
-/// copy is the newest; until then it is there and read-only.
+/// Makes a log from a copy. It is read-only until something shows that the
+/// copy is the newest.
 pub fn restore(
     from: &Path,
     data: &Path,
@@ -112,10 +112,20 @@ pub fn restore(
     let guard = options.proof.guard.as_deref();
     let guard = guard.map_or_else(|| DataDir::guard_beside(data), Guard::at);
     let mut known = known_heads(&guard, &options.proof, &key)?;
-    if let Ok(note) = std::fs::read_to_string(data.join("checkpoint")) {
-        // Of a directory that is gone but for this: newer than any copy of it.
-        let head = published_head(&note, &key)?;
-        known.push(Known { head, source: Source::Checkpoint, address: None, writes: false });
+    let path = data.join("checkpoint");
+    match std::fs::read_to_string(&path) {
+        // All that is left of a lost directory: newer than any copy of it.
+        Ok(note) => {
+            let head = published_head(&note, &key)?;
+            known.push(KnownHead {
+                head,
+                source: Source::Checkpoint,
+                address: None,
+                writes: false,
+            });
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(source) => return Err(store::Error::Io { path, source }.into()),
     }
     let mut behind: Option<(store::Error, Head)> = None;
     for one in &known {
@@ -131,28 +141,28 @@ pub fn restore(
     }
     let compared = match &behind {
         Some(_) => None,
-        None => shown(&head.head(), &known, &options.proof)?,
+        None => compare_with_known(&head.head(), &known, &options.proof)?,
     };
     let manifest = Manifest::of(&store, key.to_string())?;
     let copy = Copy::create(data)?;
     copy_keys(&store, data, &options.keys)?;
     if let Some((_, ahead)) = &behind {
-        // Whatever starts this log later finds the head that is ahead.
-        guard.write(ahead)?;
+        // So that no later start lets this log write.
+        guard.replace(ahead)?;
     }
     let head = transfer(&store, &manifest, copy, progress)?;
     let resumed = match compared.filter(|_| !options.read_only) {
         Some(compared) => {
             let mut writer = Writer::open(data, None, true)?;
-            Some(go_on(&mut writer, &guard, Reason::Restored, compared)?)
+            Some(resume_writing(&mut writer, &guard, Reason::Restored, compared)?)
         }
         None => None,
     };
     Ok(Restored { head, behind: behind.map(|(error, _)| error.to_string()), resumed })
 }
 
-/// Lets a restored log, or one whose guard is gone, write again. Nothing is
-/// done to a log that may write already.
+/// Lets a restored log, or one without its guard, write again. Does nothing to
+/// a log that may write already.
 pub fn resume(data: &Path, proof: &Proof) -> Result<Option<Resumed>, ControlError> {
     let mut writer = Writer::open(data, None, true)?;
     let guard = guard_of(writer.store.dir(), proof.guard.as_deref());
@@ -160,10 +170,10 @@ pub fn resume(data: &Path, proof: &Proof) -> Result<Option<Resumed>, ControlErro
     let key = checkpoint_verifier(writer.store.dir(), &writer.identity)?;
     let known = known_heads(&guard, proof, &key)?;
     for one in &known {
-        let Known { head, source, .. } = one;
+        let KnownHead { head, source, .. } = one;
         writer.store.check_extends(&writer.head, &writer.edge, head, source.name())?;
     }
-    check_published(&writer.store, (&writer.head, &writer.edge), &writer.identity)?;
+    check_published(&writer.store, &writer.head, &writer.edge, &writer.identity)?;
     let reason = match (writer.store.dir().is_copy()?, guard.read()?) {
         (true, _) => Reason::Restored,
         (false, None) => Reason::GuardMissing,
@@ -171,28 +181,27 @@ pub fn resume(data: &Path, proof: &Proof) -> Result<Option<Resumed>, ControlErro
     };
     let head = writer.head.head();
     let unproven = || unproven(head.size, &known);
-    let compared = shown(&head, &known, proof)?.ok_or_else(unproven)?;
-    go_on(&mut writer, &guard, reason, compared).map(Some)
+    let compared = compare_with_known(&head, &known, proof)?.ok_or_else(unproven)?;
+    resume_writing(&mut writer, &guard, reason, compared).map(Some)
 }
 
 fn known_heads(
     guard: &Guard,
     proof: &Proof,
     key: &VerifierKey,
-) -> Result<Vec<Known>, ControlError> {
-    let mut known: Vec<Known> = guard.read()?.map(Known::of_guard).into_iter().collect();
+) -> Result<Vec<KnownHead>, ControlError> {
+    let mut known: Vec<KnownHead> = guard.read()?.map(KnownHead::of_guard).into_iter().collect();
     for note in &proof.notes {
-        known.push(Known::of_note(note, key)?);
+        known.push(KnownHead::of_note(note, key)?);
     }
     Ok(known)
 }
 
-/// What shows that nothing newer than `head` exists: somebody else knows
-/// exactly this head, or the operator has typed it. A smaller head shows
-/// nothing about what came after it.
-fn shown(
+/// What shows that nothing newer than `head` exists: a known head equals it, or
+/// the operator typed it. A smaller head says nothing about what came after it.
+fn compare_with_known(
     head: &Head,
-    known: &[Known],
+    known: &[KnownHead],
     proof: &Proof,
 ) -> Result<Option<Vec<Compared>>, ControlError> {
     if let Some(other) = known.iter().find(|one| one.writes) {
@@ -219,16 +228,18 @@ fn shown(
     Ok(newest.then_some(compared))
 }
 
-fn unproven(size: TreeSize, known: &[Known]) -> store::Error {
-    let told = known.iter().map(|one| format!("the {} knows {}", one.source.name(), one.head.size));
-    let told: Vec<String> = told.collect();
-    let compared = if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) };
+fn unproven(size: TreeSize, known: &[KnownHead]) -> store::Error {
+    let sizes =
+        known.iter().map(|one| format!("the {} knows {}", one.source.name(), one.head.size));
+    let sizes: Vec<String> = sizes.collect();
+    let compared =
+        if sizes.is_empty() { String::new() } else { format!(" ({})", sizes.join(", ")) };
     store::Error::Unproven { size, compared }
 }
 
-/// Logs what was compared, then remembers the new head, then lets go of the
-/// mark: a crash in between leaves a log that must be resumed again.
-fn go_on(
+/// Logs what was compared, then advances the guard, then removes the mark of a
+/// copy: after a crash in between the log must be resumed again.
+fn resume_writing(
     writer: &mut Writer,
     guard: &Guard,
     reason: Reason,
@@ -238,7 +249,7 @@ fn go_on(
     let (size, root) = (head.size.get(), head.root);
     let resumption = Resumption { size, root, reason, time: now(), compared };
     writer.resume(&resumption)?;
-    guard.write(&writer.head.head())?;
+    guard.advance(&writer.head.head())?;
     writer.store.dir().clear_copy_mark()?;
     Ok(Resumed { head, index: LeafIndex::new(size), compared: resumption.compared })
 }

@@ -1,9 +1,9 @@
-//! A running log reads itself again, slowly, from the first byte to the last.
+//! The scrub: a running log slowly rereads all of its store.
 //!
-//! One step is one tile of 256 leaves: the statements under it, their ids,
-//! the tile, and its root in the tile above. What a step needs is on the disk,
-//! so the place to go on from is one number. A finding ends writing for good:
-//! reads that can be proven go on.
+//! One step checks one tile of 256 leaves: the statements under it, their ids,
+//! the tile, and its root in the tile above. A step keeps no state, so the next
+//! tile is all that a restart needs. A finding makes the log read-only for good;
+//! reads that can be proven are still served.
 
 #[cfg(test)]
 mod tests;
@@ -20,14 +20,14 @@ use crate::service::error::chain;
 use crate::store::{self, Stored, write_public};
 use crate::wire::digest::Digest;
 
-/// Between two walks; a small log is not read all day.
+/// Between two passes, so that a small log is not read all day.
 const PAUSE: Duration = Duration::from_secs(3600);
-/// Steps after which the place is kept: 16,384 statements.
-const KEEP_AFTER: u64 = 64;
+/// Steps after which the position is saved: 16,384 statements.
+const SAVE_AFTER: u64 = 64;
 
-/// What one step read and where the next one begins.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Step {
+pub struct ScrubStep {
     /// Bytes read.
     pub bytes: u64,
     /// The next tile of leaves; 0 after the last one.
@@ -35,13 +35,13 @@ pub struct Step {
 }
 
 impl Service {
-    /// Checks one tile of leaves; the words say what is wrong, and where.
-    pub fn scrub_step(&self, tile: u64) -> Result<Step, String> {
-        store::catch_panic(|| Ok(self.look_at(tile)))
+    /// Checks one tile of leaves; the error says what is damaged, and where.
+    pub fn scrub_step(&self, tile: u64) -> Result<ScrubStep, String> {
+        store::catch_panic(|| Ok(self.check_tile(tile)))
             .unwrap_or_else(|e: store::Error| Err(chain(&e)))
     }
 
-    fn look_at(&self, tile: u64) -> Result<Step, String> {
+    fn check_tile(&self, tile: u64) -> Result<ScrubStep, String> {
         let snapshot = self.shared.snapshot.load_full();
         let size = snapshot.signed.head().size;
         let first = tile.saturating_mul(u64::from(TILE_WIDTH));
@@ -59,10 +59,12 @@ impl Service {
         if next == 0 {
             let root = root_at(&self.store.nodes(edge), size).map_err(|e| chain(&e))?;
             if root != snapshot.signed.head().root {
-                return Err(format!("the tiles do not give the root that was signed at {size}"));
+                return Err(format!(
+                    "the tiles do not give the root that was signed at size {size}"
+                ));
             }
         }
-        Ok(Step { bytes, next })
+        Ok(ScrubStep { bytes, next })
     }
 
     /// The leaf of a statement, computed from its bytes.
@@ -77,8 +79,8 @@ impl Service {
         }
     }
 
-    /// A tile holds these hashes, and the tile above holds its root; up to
-    /// the first one that is not full.
+    /// A tile must hold these hashes, and the tile above its root. When this
+    /// completes a full tile above, that one is checked in turn.
     fn scrub_tile(&self, tile: TileId, hashes: &[Digest], edge: &Edge) -> Result<u64, String> {
         if !tile.within(edge.size()) {
             let same = edge.partial(tile.level) == hashes;
@@ -92,7 +94,7 @@ impl Service {
         let mut read = size_of(&stored);
         let width = u64::from(TILE_WIDTH);
         let above = TileId::full(tile.level + 1, tile.index / width);
-        let place = usize::try_from(tile.index % width).unwrap_or(usize::MAX);
+        let position = usize::try_from(tile.index % width).unwrap_or(usize::MAX);
         let whole = if above.within(edge.size()) {
             let stored = self.store.full_tile_uncached(above).map_err(|e| chain(&e))?;
             read += size_of(&stored);
@@ -100,57 +102,55 @@ impl Service {
         } else {
             edge.partial(above.level).to_vec()
         };
-        if whole.get(place) != Some(&root_of(hashes)) {
+        if whole.get(position) != Some(&root_of(hashes)) {
             return Err(differs(above));
         }
-        // The last tile under a full one has it checked in turn.
-        let is_last = place + 1 == usize::from(TILE_WIDTH) && above.within(edge.size());
+        let is_last = position + 1 == usize::from(TILE_WIDTH) && above.within(edge.size());
         let more = if is_last { self.scrub_tile(above, &whole, edge)? } else { 0 };
         Ok(read + more)
     }
 
-    /// Stops writing for good.
-    pub(in crate::service) fn is_damaged(&self, what: &str) {
+    /// Makes the log read-only for good.
+    pub(in crate::service) fn mark_damaged(&self, what: &str) {
         self.damaged.store(true, Ordering::Relaxed);
         self.metrics.scrub_found();
         self.metrics.read_only(true);
         tracing::error!(
             finding = what,
-            "the store is damaged; nothing is written any more: run fsck on a stopped log"
+            "the store is damaged and the log read-only from now on: stop it and run fsck"
         );
     }
 
-    /// Makes the step that an earlier walk was to make next, before anything
-    /// is written: where it found damage, it stopped.
-    pub(in crate::service) fn scrub_where_left(&self) {
-        if let Some(tile) = self.kept_scrub_place()
+    /// Repeats the step at the saved position before anything is written: an
+    /// earlier process that found damage saved the position of it.
+    pub(in crate::service) fn scrub_saved_position(&self) {
+        if let Some(tile) = self.saved_scrub_position()
             && let Err(what) = self.scrub_step(tile)
         {
-            self.is_damaged(&what);
+            self.mark_damaged(&what);
         }
     }
 
-    /// The next tile of leaves, if a walk has begun and is not past the end.
-    fn kept_scrub_place(&self) -> Option<u64> {
-        let tile: u64 = std::fs::read_to_string(self.scrub_place()).ok()?.trim().parse().ok()?;
+    /// The saved position, unless it is past the end.
+    fn saved_scrub_position(&self) -> Option<u64> {
+        let tile: u64 = std::fs::read_to_string(self.scrub_path()).ok()?.trim().parse().ok()?;
         let first = TreeSize::new(tile.saturating_mul(TILE_WIDTH.into()));
         (first < self.head().size).then_some(tile)
     }
 
-    fn scrub_place(&self) -> std::path::PathBuf {
+    fn scrub_path(&self) -> std::path::PathBuf {
         self.store.dir().path().join("scrub")
     }
 
-    fn keep_scrub_place(&self, tile: u64) {
-        if let Err(error) = write_public(&self.scrub_place(), format!("{tile}\n").as_bytes()) {
-            tracing::warn!(error = %chain(&error), "the place of the scrub was not kept");
+    fn save_scrub_position(&self, tile: u64) {
+        if let Err(error) = write_public(&self.scrub_path(), format!("{tile}\n").as_bytes()) {
+            tracing::warn!(error = %chain(&error), "the position of the scrub was not saved");
         }
     }
 }
 
-/// How long to rest after a step, so that no more is read in a second than
-/// allowed, on average.
-fn rest(step: &Step, bytes_per_second: u64) -> Duration {
+/// The pause after a step that keeps the average rate.
+fn pause_after(step: &ScrubStep, bytes_per_second: u64) -> Duration {
     let micros = step.bytes.saturating_mul(1_000_000).div_ceil(bytes_per_second);
     let pause = if step.next == 0 { PAUSE } else { Duration::ZERO };
     pause + Duration::from_micros(micros)
@@ -161,24 +161,24 @@ fn size_of(bytes: &[u8]) -> u64 {
 }
 
 fn differs(tile: TileId) -> String {
-    format!("{} is not what lies under it", tile.path())
+    format!("{} does not match the hashes below it", tile.path())
 }
 
-/// Walks for ever, or until something is found. At most `bytes_per_second`
-/// are read on average; 0 is not at all.
+/// Scrubs pass after pass until something is found. Reads at most
+/// `bytes_per_second` on average; 0 turns the scrub off.
 pub async fn keep_scrubbing(service: Arc<Service>, bytes_per_second: u64) {
     if bytes_per_second == 0 || service.options.read_only {
         return;
     }
-    let mut tile = service.kept_scrub_place().unwrap_or(0);
+    let mut tile = service.saved_scrub_position().unwrap_or(0);
     while !service.damaged() {
         let worker = service.clone();
         let step = tokio::task::spawn_blocking(move || {
             let step = worker.scrub_step(tile);
             match &step {
-                Ok(step) if step.next % KEEP_AFTER != 0 => {}
-                Ok(step) => worker.keep_scrub_place(step.next),
-                Err(_) => worker.keep_scrub_place(tile),
+                Ok(step) if step.next % SAVE_AFTER != 0 => {}
+                Ok(step) => worker.save_scrub_position(step.next),
+                Err(_) => worker.save_scrub_position(tile),
             }
             step
         });
@@ -186,9 +186,9 @@ pub async fn keep_scrubbing(service: Arc<Service>, bytes_per_second: u64) {
             Ok(Ok(step)) => {
                 service.metrics.scrubbed(step.bytes);
                 tile = step.next;
-                tokio::time::sleep(rest(&step, bytes_per_second)).await;
+                tokio::time::sleep(pause_after(&step, bytes_per_second)).await;
             }
-            Ok(Err(what)) => return service.is_damaged(&what),
+            Ok(Err(what)) => return service.mark_damaged(&what),
             Err(_) => return,
         }
     }

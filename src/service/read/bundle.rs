@@ -1,4 +1,4 @@
-//! A statement with everything that shows, offline, why it is in the log.
+//! Bundles: a statement with everything that shows offline why it is logged.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,16 @@ use crate::service::{Entry, Fault, Reader};
 use crate::store::{Error, Field, Query, Term};
 use crate::verify::Bundle;
 
-/// Records of one chain that travel along.
+/// Records of one chain in a bundle, at most.
 const CHAIN_MAX: usize = 200;
-/// Statements of a session among which the one before is looked for.
+/// Statements of a session searched for the previous one, at most.
 const SESSION_MAX: usize = 64;
 
 impl Reader<'_> {
-    /// The bundle of an entry. All its receipts are of one head, and its
-    /// checkpoint is of that head too. A chain that costs too much comes
-    /// without its oldest records, and the reader knows that it was cut.
+    /// The bundle of an entry. Its receipts and its checkpoint are of one head.
+    /// A chain over the budget lacks its oldest records, and is marked as cut.
     pub fn bundle(&mut self, entry: &Entry) -> Result<Vec<u8>, Fault> {
-        // The parts that no bundle is without have a budget of their own.
+        // The required parts have their own budget.
         let mut own = self.with_full_budget();
         let stored = own.required(entry.index, |own| Ok(own.logged(entry.index)?.stored))?;
         let statement = own.required(entry.index, |own| own.transparent(entry.index))?;
@@ -45,7 +44,7 @@ impl Reader<'_> {
         self.required(found, |own| own.transparent(found))
     }
 
-    /// Where the control statement stands that was in force at an index.
+    /// The index of the control statement in force at an index.
     pub(in crate::service) fn in_force_at(
         &mut self,
         control: Control,
@@ -57,8 +56,8 @@ impl Reader<'_> {
             (Field::Profile, "control".to_owned()),
         ];
         let query = Query { fields, limit: 1, ..Query::default() };
-        // A control statement is judged by the rules before it; the first
-        // ones of a log come with themselves.
+        // A control statement is decided by the rules before it; the first ones
+        // of a log have only themselves.
         for size in [TreeSize::new(index.get()), self.size()] {
             let page = self.page_before(&query, size)?;
             if let Some(found) = page.found.first() {
@@ -68,9 +67,9 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// The records that the entry's chain leads back to, those it names as its
-    /// predecessors, the one its session goes on from, and the part of its
-    /// exchange that it is judged by, oldest first.
+    /// The ancestors in the entry's chain, its predecessors, the statement its
+    /// session continues, and the part of its exchange that it is checked
+    /// against, oldest first.
     fn chain_before(&mut self, entry: &Entry) -> Result<Vec<Vec<u8>>, Fault> {
         let mut found = BTreeSet::new();
         match self.follow_chain(entry, &mut found) {
@@ -115,8 +114,7 @@ impl Reader<'_> {
             found.extend(self.first_with(Field::RecordId, id, entry.index)?);
         }
         if let Some(span) = &own.session {
-            // Its issuer's own; and whoever's, which is what the first
-            // version of the rules looked at.
+            // Of its issuer, and of any issuer, as version 1 of the rules did.
             let issuer = self.entry(entry.index)?.issuer;
             found.extend(self.session_before(span, Some(issuer), entry.index)?);
             found.extend(self.session_before(span, None, entry.index)?);
@@ -127,9 +125,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What a CARP document is judged by: an execute request by its resolution
-    /// and a request of the same id, a response by its request and all that
-    /// one was judged by.
+    /// What a CARP document is checked against: an execute request against its
+    /// resolution and a request of the same id, a response against its request
+    /// and whatever that was checked against.
     fn exchange_before(
         &mut self,
         index: LeafIndex,
@@ -171,8 +169,8 @@ impl Reader<'_> {
         Ok((header.claims.issuer.clone().unwrap_or_default(), summary))
     }
 
-    /// The statement that a batch goes on from or repeats; of a batch that
-    /// does neither, the last one of its session.
+    /// The statement that a batch continues or repeats; if there is none, the
+    /// last one of its session.
     fn session_before(
         &mut self,
         span: &Span,

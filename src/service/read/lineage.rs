@@ -1,8 +1,8 @@
-//! Who caused whom: the graph of causal records, asked through the index.
+//! The graph of causal records, read through the index.
 //!
-//! Every walk has a budget. An answer that was cut short says by what, and
-//! names where it would have gone on; one that leads to a record that is not
-//! logged names it.
+//! Every walk has a budget. A truncated answer names the limit and the records
+//! that were not explored; records that are referred to and not logged are
+//! listed as missing.
 
 use std::collections::HashMap;
 
@@ -34,20 +34,20 @@ impl Predecessors for Reader<'_> {
     }
 }
 
-/// A reader that keeps what it was asked for on a walk, to compare it later.
-struct Keeping<'r, 'a> {
+/// A reader that collects the nodes of a walk, to compare them later.
+struct CollectingReader<'r, 'a> {
     reader: &'r mut Reader<'a>,
-    kept: HashMap<String, Kept>,
+    nodes: HashMap<String, Node>,
 }
 
-/// What stays of the records under one name.
-struct Kept {
+/// What a comparison needs of the records with one id.
+struct Node {
     causes: Vec<String>,
-    /// None unless one whole record has the name.
+    /// None unless exactly one record, with its six-tuple, has the id.
     estimates: Option<Estimates>,
 }
 
-impl Predecessors for Keeping<'_, '_> {
+impl Predecessors for CollectingReader<'_, '_> {
     type Error = Fault;
 
     fn of(&mut self, id: &str) -> Result<Found, Fault> {
@@ -56,9 +56,9 @@ impl Predecessors for Keeping<'_, '_> {
             Err(ReadError::BudgetExhausted(spent)) => return Ok(Err(spent)),
             Err(ReadError::Fault(fault)) => return Err(fault),
         };
-        let kept = Kept { causes: causes(&records), estimates: estimates(&records) };
-        let found = (!records.is_empty()).then(|| kept.causes.clone());
-        self.kept.insert(id.to_owned(), kept);
+        let node = Node { causes: causes(&records), estimates: estimates(&records) };
+        let found = (!records.is_empty()).then(|| node.causes.clone());
+        self.nodes.insert(id.to_owned(), node);
         Ok(Ok(found))
     }
 
@@ -71,7 +71,7 @@ fn causes(records: &[PacrRecord]) -> Vec<String> {
     records.iter().flat_map(|record| record.summary().predecessors).collect()
 }
 
-/// Of a name with several contents nobody can tell which was meant.
+/// None for an id with several records: it is ambiguous.
 fn estimates(records: &[PacrRecord]) -> Option<Estimates> {
     match records {
         [record] => record.tuple().map(SixTuple::estimates),
@@ -79,13 +79,13 @@ fn estimates(records: &[PacrRecord]) -> Option<Estimates> {
     }
 }
 
-/// How an effect was measured against its cause, if both were.
+/// The Estimates of an effect compared with those of its cause, if both exist.
 fn compared(effect: Option<Estimates>, cause: Option<Estimates>) -> Option<EstimatesView> {
     Some(effect?.compare(cause?).into())
 }
 
 impl Reader<'_> {
-    /// Every causal record under a name: one, unless somebody equivocated.
+    /// Every causal record with an id: one, unless an issuer equivocated.
     fn records(&mut self, id: &str) -> Result<Vec<PacrRecord>, ReadError> {
         let mut records = Vec::new();
         for index in self.indices_with(Field::RecordId, id, RECORDS_MAX)? {
@@ -97,25 +97,25 @@ impl Reader<'_> {
         Ok(records)
     }
 
-    /// Whether a causal record with this name is logged: the statement itself
-    /// is looked at, as others may have a name of the same form.
+    /// Whether a causal record with this id is logged. The statement itself is
+    /// read, because other records may have an id of the same form.
     fn is_causal(&self, id: &str) -> Result<bool, Fault> {
         let found = self.with_full_budget().of(id)?;
         Ok(!matches!(found, Ok(None)))
     }
 
-    /// The ancestors of a causal record, and how the Estimates of each effect
-    /// lie to those of its causes; none if it is not logged. The comparisons
-    /// have a budget of their own.
+    /// The ancestors of a causal record, and the Estimates of each effect
+    /// compared with those of its causes; none if it is not logged. The
+    /// comparisons have their own budget.
     pub fn lineage(&mut self, id: &str) -> Result<Option<LineageView>, Fault> {
         if !self.is_causal(id)? {
             return Ok(None);
         }
-        let mut graph = Keeping { reader: self, kept: HashMap::new() };
+        let mut graph = CollectingReader { reader: self, nodes: HashMap::new() };
         let found = dag::ancestors(&mut graph, id, DEPTH_MAX)?;
-        let kept = graph.kept;
+        let nodes = graph.nodes;
         let names = std::iter::once(id).chain(found.ids.iter().map(String::as_str));
-        let (comparisons, comparisons_limit) = self.comparisons(names, &kept);
+        let (comparisons, comparisons_limit) = self.comparisons(names, &nodes);
         Ok(Some(LineageView {
             id: id.to_owned(),
             ancestors: found.ids,
@@ -129,17 +129,16 @@ impl Reader<'_> {
         }))
     }
 
-    /// Every effect with each of its causes that was looked up, as long as the
-    /// answer has room.
+    /// Every effect with each of its causes that was read, up to the budget.
     fn comparisons<'n>(
         &mut self,
         names: impl Iterator<Item = &'n str>,
-        kept: &HashMap<String, Kept>,
+        nodes: &HashMap<String, Node>,
     ) -> (Vec<CauseComparison>, Option<BudgetExhausted>) {
         let mut room = self.with_full_budget();
         let mut pairs = Vec::new();
-        for (name, effect) in names.filter_map(|name| Some((name, kept.get(name)?))) {
-            for (cause_name, cause) in effect.causes.iter().filter_map(|c| Some((c, kept.get(c)?)))
+        for (name, effect) in names.filter_map(|name| Some((name, nodes.get(name)?))) {
+            for (cause_name, cause) in effect.causes.iter().filter_map(|c| Some((c, nodes.get(c)?)))
             {
                 let pair = CauseComparison {
                     effect: name.to_owned(),
@@ -157,7 +156,7 @@ impl Reader<'_> {
         (pairs, None)
     }
 
-    /// The Estimates of the one record under a name, at a price of their own.
+    /// The Estimates of the one record with an id, on their own budget.
     fn measured(&self, id: &str) -> Result<Option<Estimates>, Fault> {
         match self.with_full_budget().records(id) {
             Ok(records) => Ok(estimates(&records)),
@@ -166,8 +165,8 @@ impl Reader<'_> {
         }
     }
 
-    /// How two causal records are ordered, and how the Estimates of the first
-    /// lie to those of the second; none if one is not logged.
+    /// The causal order of two records, and the Estimates of the first compared
+    /// with those of the second; none if one is not logged.
     pub fn order(&mut self, id: &str, other: &str) -> Result<Option<OrderView>, Fault> {
         if !self.is_causal(id)? || !self.is_causal(other)? {
             return Ok(None);
@@ -194,8 +193,8 @@ impl Reader<'_> {
     }
 
     /// A page of the PROV-JSON of a causal record and its ancestors, nearest
-    /// first, from the record with this number on; none if it is not logged.
-    /// The walk has a budget, and so has the page.
+    /// first, starting at record number `from`; none if it is not logged. The
+    /// walk and the page have a budget each.
     pub fn prov(&mut self, id: &str, from: usize) -> Result<Option<Value>, Fault> {
         if !self.is_causal(id)? {
             return Ok(None);
@@ -227,7 +226,7 @@ impl Reader<'_> {
         Ok(Some(document))
     }
 
-    /// The records under a name, if the page has room for them.
+    /// The records with an id, if the budget of the page covers them.
     fn described(&mut self, name: &str) -> Result<Vec<PacrRecord>, ReadError> {
         let records = self.records(name)?;
         let bytes: usize = records.iter().filter_map(PacrRecord::tuple).map(pacr::prov_bytes).sum();

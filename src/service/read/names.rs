@@ -1,4 +1,5 @@
-//! One way to name a statement: whatever a person sees printed leads to it.
+//! Finds statements by anything that output prints for them: index, id, record
+//! id, subject.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +9,15 @@ use crate::log::LeafIndex;
 use crate::service::Fault;
 use crate::store::Field;
 
-/// Statements that one name can mean, at most; who sees these chooses a
-/// longer name.
+/// Statements listed for an ambiguous name, at most.
 const CANDIDATES_MAX: usize = 20;
-/// Hex digits of a statement id that name it.
+/// The fewest hex digits that are taken for the beginning of a statement id.
 const PREFIX_MIN: usize = 8;
 
-/// The ways in which a name can be read.
+/// The interpretations of a name.
 #[derive(Debug, Default, Eq, PartialEq)]
-struct Readings {
-    /// A place in the log: `#6`, `6`, `1.6`.
+struct ParsedName {
+    /// An index: `#6`, `6`, `1.6`.
     index: Option<u64>,
     /// A statement id, or its beginning.
     prefix: Option<String>,
@@ -27,10 +27,10 @@ struct Readings {
     is_value: bool,
 }
 
-impl Readings {
+impl ParsedName {
     fn of(name: &str) -> Self {
         let number = |text: &str| {
-            // As it is printed: an id of nothing but zeros is no place.
+            // As it is printed: an id of zeros only is no index.
             text.parse().ok().filter(|index: &u64| index.to_string() == text)
         };
         for marked in ["#", "1."] {
@@ -51,7 +51,7 @@ impl Readings {
 }
 
 impl Reader<'_> {
-    /// The statements that a name can mean, in the order of the log.
+    /// The statements that match a name, in the order of the log.
     pub fn names(&mut self, name: &str) -> Result<NameMatches, Fault> {
         let mut statements = Vec::new();
         match self.candidates(name, &mut statements) {
@@ -69,16 +69,16 @@ impl Reader<'_> {
 
     fn candidates(&mut self, name: &str, statements: &mut Vec<EntryView>) -> Result<(), ReadError> {
         let mut found: BTreeSet<LeafIndex> = BTreeSet::new();
-        let readings = Readings::of(name);
-        found.extend(readings.index.map(LeafIndex::new));
-        if let Some(prefix) = &readings.prefix {
+        let parsed = ParsedName::of(name);
+        found.extend(parsed.index.map(LeafIndex::new));
+        if let Some(prefix) = &parsed.prefix {
             let ids = self.ids_with_prefix(prefix, CANDIDATES_MAX + 1)?;
-            let ids = ids.into_iter().filter(|(id, _)| id.to_string().ends_with(&readings.suffix));
+            let ids = ids.into_iter().filter(|(id, _)| id.to_string().ends_with(&parsed.suffix));
             found.extend(ids.map(|(_, index)| index));
         }
         let fields =
             [Field::RecordId, Field::ActionId, Field::DecisionId, Field::Session, Field::Subject];
-        for field in fields.into_iter().filter(|_| readings.is_value) {
+        for field in fields.into_iter().filter(|_| parsed.is_value) {
             found.extend(self.indices_with(field, name, CANDIDATES_MAX + 1)?);
         }
         let size = self.size();
@@ -98,20 +98,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_in_every_way_it_can_be() {
+    fn name_is_parsed_in_every_form() {
         let id = "7f3c9d21".repeat(8);
-        let place = |index| Readings { index: Some(index), ..Readings::default() };
-        let value = || Readings { is_value: true, ..Readings::default() };
-        let prefix = |head: &str, tail: &str| Readings {
+        let at = |index| ParsedName { index: Some(index), ..ParsedName::default() };
+        let value = || ParsedName { is_value: true, ..ParsedName::default() };
+        let prefix = |head: &str, tail: &str| ParsedName {
             prefix: Some(head.to_owned()),
             suffix: tail.to_owned(),
             ..value()
         };
         let rows = [
-            ("#6", place(6)),
-            ("1.6", place(6)),
-            ("6", Readings { index: Some(6), ..value() }),
-            ("12345678", Readings { index: Some(12_345_678), ..prefix("12345678", "") }),
+            ("#6", at(6)),
+            ("1.6", at(6)),
+            ("6", ParsedName { index: Some(6), ..value() }),
+            ("12345678", ParsedName { index: Some(12_345_678), ..prefix("12345678", "") }),
             (id.as_str(), prefix(&id, "")),
             ("7f3c9d21", prefix("7f3c9d21", "")),
             ("7f3c9d2", value()),
@@ -127,7 +127,7 @@ mod tests {
             ("99999999999999999999999", prefix("99999999999999999999999", "")),
         ];
         for (name, expected) in rows {
-            assert_eq!(Readings::of(name), expected, "{name}");
+            assert_eq!(ParsedName::of(name), expected, "{name}");
         }
     }
 }

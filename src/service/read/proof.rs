@@ -1,4 +1,4 @@
-//! What the log can prove, at any time and between any two sizes.
+//! Receipts, consistency proofs and tiles.
 
 use crate::envelope::{SignedStatement, StatementId};
 use crate::key::PublicKey;
@@ -11,7 +11,7 @@ use crate::store::{self, Stored};
 use crate::wire::digest::Digest;
 use std::sync::Arc;
 
-/// What is known of a statement id.
+/// The status of a statement id.
 pub enum EntryStatus {
     /// It is in the log.
     Logged(Entry),
@@ -24,8 +24,8 @@ pub enum EntryStatus {
 impl Service {
     /// The status of the statement with this id.
     pub fn find(&self, id: &StatementId) -> Result<EntryStatus, Fault> {
-        // Asked before the store: a statement leaves the queue only after it
-        // has reached the store.
+        // Checked before the store: a statement leaves the queue only after it
+        // has been committed.
         let pending = self.committer.contains(id) || self.shared.pending.contains(id);
         Ok(match self.store.find(id)? {
             Some(index) if self.head().size.contains(index) => {
@@ -102,26 +102,26 @@ impl Service {
     }
 
     /// A consistency receipt between two sizes, `0 < from < to <= size`.
-    /// Heads below the newest are signed when asked for: the tree they cover
-    /// has been signed before and cannot have changed.
+    /// Heads below the newest are signed on request: they are prefixes of a
+    /// tree that is signed already.
     pub fn consistency(&self, from: TreeSize, to: TreeSize) -> Result<Vec<u8>, Fault> {
         let snapshot = self.snapshot();
         let (nodes, newest) = (self.store.nodes(&snapshot.edge), *snapshot.signed.head());
         let path = consistency_path(&nodes, from, to)?;
-        let shown = root_under(&nodes, to, &newest).and_then(|root| {
+        let checked = root_under(&nodes, to, &newest).and_then(|root| {
             let older = root_at(&nodes, from)?;
-            let leads = consistency_roots(from.get(), to.get(), older, &path);
-            if leads.is_ok_and(|(_, newer)| newer == root) {
+            let roots = consistency_roots(from.get(), to.get(), older, &path);
+            if roots.is_ok_and(|(_, newer)| newer == root) {
                 Ok(root)
             } else {
                 Err(Fault::SelfCheck)
             }
         });
-        if matches!(shown, Err(Fault::SelfCheck)) {
+        if matches!(checked, Err(Fault::SelfCheck)) {
             self.metrics.self_audit_failed();
             tracing::error!(%from, %to, "a consistency receipt failed its own verification");
         }
-        let root = shown?;
+        let root = checked?;
         if to == newest.size {
             return Ok(snapshot.signed.consistency(from, &path));
         }
@@ -163,8 +163,8 @@ impl Service {
     }
 }
 
-/// The root at a size, if the newest head is one of a tree that holds it: a
-/// damaged tile gives another root, which must never be signed.
+/// The root at a size, if it is consistent with the newest head: a damaged tile
+/// gives another root, which must never be signed.
 fn root_under(
     nodes: &impl Nodes<Error = store::Error>,
     size: TreeSize,
@@ -175,8 +175,8 @@ fn root_under(
         root
     } else {
         let path = consistency_path(nodes, size, newest.size)?;
-        let leads = consistency_roots(size.get(), newest.size.get(), root, &path);
-        leads.map_err(|_| Fault::SelfCheck)?.1
+        let roots = consistency_roots(size.get(), newest.size.get(), root, &path);
+        roots.map_err(|_| Fault::SelfCheck)?.1
     };
     if above == newest.root { Ok(root) } else { Err(Fault::SelfCheck) }
 }
@@ -187,7 +187,7 @@ mod tests {
     use crate::log::{MemoryNodes, leaf_hash_of_bytes};
     use crate::wire::time::UnixSeconds;
 
-    /// A tree in which one hash is another.
+    /// A tree with one wrong hash.
     struct Damaged {
         nodes: MemoryNodes,
         at: Option<(u8, u64)>,
@@ -205,7 +205,7 @@ mod tests {
 
     /// Every size of every small tree, with every hash damaged in turn.
     #[test]
-    fn a_root_is_right_or_not_given() {
+    fn damaged_root_is_never_returned() {
         let mut withheld = 0;
         for size in 1..=20_u64 {
             let leaves = (0..size).map(|index| leaf_hash_of_bytes(&index.to_be_bytes()));

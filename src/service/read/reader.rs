@@ -144,7 +144,7 @@ impl Reader<'_> {
         limit: usize,
     ) -> Result<Vec<LeafIndex>, ReadError> {
         let (size, budget) = (self.size(), &mut self.budget);
-        Ok(self.service.store.having((field, value), size, limit, budget)??)
+        Ok(self.service.store.having(field, value, size, limit, budget)??)
     }
 
     /// The first statement with a value in a field before an index.
@@ -155,7 +155,7 @@ impl Reader<'_> {
         before: LeafIndex,
     ) -> Result<Option<LeafIndex>, ReadError> {
         let (size, budget) = (TreeSize::new(before.get()), &mut self.budget);
-        Ok(self.service.store.having((field, value), size, 1, budget)??.first().copied())
+        Ok(self.service.store.having(field, value, size, 1, budget)??.first().copied())
     }
 
     /// The first statement with a term among the first `size`.

@@ -61,5 +61,5 @@ async fn causal_records_over_a_limit_are_refused_by_its_name() {
     service.shut_down().unwrap();
     drop(service);
     let replayed = replay(&data(&outside), ReplayOptions::default(), &mut |_, _| {}).unwrap();
-    assert!(replayed.differs.is_empty(), "no decision rests on a setting");
+    assert!(replayed.changed.is_empty(), "no decision rests on a setting");
 }

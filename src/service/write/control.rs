@@ -125,7 +125,7 @@ pub fn rotate(writer: &mut Writer, guard: Option<&Path>) -> Result<key::KeyId, E
     let path = writer.store.dir().service_key_path(id);
     write_private(&path, successor.to_pem()?.as_bytes())?;
     writer.succeed(successor)?;
-    guard.write(&writer.head.head())?;
+    guard.advance(&writer.head.head())?;
     Ok(id)
 }
 

@@ -221,7 +221,7 @@ impl Writer {
             verify::inclusion(&receipt, canonical, keys, &mut memo).map_err(Error::Verify)?;
         }
         if let Some(guard) = &self.guard {
-            guard.write(&self.head.head())?;
+            guard.advance(&self.head.head())?;
         }
         let snapshot = Snapshot { signed, edge: self.edge.clone(), memo };
         self.shared.snapshot.store(Arc::new(snapshot));

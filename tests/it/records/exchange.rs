@@ -135,7 +135,7 @@ fn policy_refuses_each_conflict() {
     let data = world.stop();
     let replayed = service::replay(&data, ReplayOptions::default(), &mut |_, _| {}).unwrap();
     let size = 3 + u64::try_from(admitted.len()).unwrap();
-    assert_eq!((replayed.decided, replayed.differs), (size, Vec::new()));
+    assert_eq!((replayed.decided, replayed.changed), (size, Vec::new()));
 }
 
 /// An expired denial, an execution against it and a successful response.

@@ -104,7 +104,7 @@ fn compare_by(data: &Path, new: &[Vec<u8>], rules: RulesVersion) -> (Vec<Facts>,
 
 fn check_replay(data: &Path, size: u64) {
     let replayed = service::replay(data, ReplayOptions::default(), &mut |_, _| {}).unwrap();
-    assert_eq!((replayed.decided, replayed.differs), (size, Vec::new()));
+    assert_eq!((replayed.decided, replayed.changed), (size, Vec::new()));
     let checked = service::fsck(data, None, &mut |_, _| {}).unwrap();
     assert_eq!(checked.findings, []);
 }

@@ -25,7 +25,7 @@ impl Server {
             let service = service::open(data, Options::from_config(&config), metrics).unwrap();
             let interval = Duration::from_millis(config.checkpoint.interval_ms);
             tokio::spawn(service::keep_publishing(service.clone(), interval));
-            tokio::spawn(service.clone().hand_out_copies());
+            tokio::spawn(service.clone().serve_backups());
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap().to_string();
             let options = HttpOptions::from_config(&config).unwrap();

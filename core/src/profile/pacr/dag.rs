@@ -220,7 +220,12 @@ fn walk<G: Predecessors>(
 
 impl Ancestors {
     /// Ends the walk at `name`, whose links were not all followed.
-    fn cut(mut self, spent: BudgetExhausted, name: String, queue: VecDeque<(String, usize)>) -> Self {
+    fn cut(
+        mut self,
+        spent: BudgetExhausted,
+        name: String,
+        queue: VecDeque<(String, usize)>,
+    ) -> Self {
         self.limit = Some(spent.into());
         self.unexplored.push(name);
         self.unexplored.extend(queue.into_iter().map(|(name, _)| name));

@@ -20,7 +20,7 @@ use crate::cli::output::Out;
 use crate::cli::{CliError, files};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::log::{Frontier, TILE_WIDTH, TreeSize, leaf_hash, tiles_of};
-use crate::service::{Found, Identity, Replay, ReplayOptions, Replayed};
+use crate::service::{AdmissionError, Identity, LoggedEntry, Replay, ReplayOptions, Replayed};
 use crate::store::Stored;
 use crate::wire::digest::Digest;
 use crate::wire::text;
@@ -103,7 +103,11 @@ async fn identity(client: &Client, checkpoint: &Checkpoint) -> anyhow::Result<Id
 const COSE: &str = "application/cose, */*;q=0.1";
 
 /// The entries under these leaves, in order.
-async fn entries(client: &Client, first: u64, leaves: &[Digest]) -> anyhow::Result<Vec<Found>> {
+async fn entries(
+    client: &Client,
+    first: u64,
+    leaves: &[Digest],
+) -> anyhow::Result<Vec<LoggedEntry>> {
     let mut beside = listed(client, (first, u64::try_from(leaves.len())?)).await?;
     let mut found = Vec::with_capacity(leaves.len());
     let places: Vec<(u64, Digest)> = (first..).zip(leaves.iter().copied()).collect();
@@ -128,25 +132,30 @@ async fn entry(
     index: u64,
     leaf: Digest,
     beside: Option<Beside>,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<LoggedEntry> {
     let url = client.url(&format!("entries/1.{index}/statement"))?;
     let reply = client.send(url, COSE, None).await?;
     let bytes = match reply.status {
         200 => reply.body,
-        404 => return Ok(Err(("statement-missing", "the log does not show it".to_owned()))),
+        404 => {
+            return Ok(Err(AdmissionError::new("statement-missing", "the log does not show it")));
+        }
         _ => return Err(reply.problem().into()),
     };
     let canonical = match SignedStatement::parse_any_size(bytes) {
         Ok(statement) => statement.canonical().into_owned(),
-        Err(e) => return Ok(Err((e.code(), e.to_string()))),
+        Err(e) => return Ok(Err(AdmissionError::new(e.code(), e))),
     };
     let id = StatementId::of_canonical(&canonical);
     if leaf_hash(id.entry()) != leaf {
         let what = format!("the log shows {id} here, and has signed another statement");
-        return Ok(Err(("entry-differs", what)));
+        return Ok(Err(AdmissionError::new("entry-differs", what)));
     }
     let Some(Beside { time, collateral }) = beside else {
-        return Ok(Err(("time-missing", "the log does not say when it registered it".to_owned())));
+        return Ok(Err(AdmissionError::new(
+            "time-missing",
+            "the log does not say when it registered it",
+        )));
     };
     Ok(Ok(Stored { canonical, collateral, time }))
 }

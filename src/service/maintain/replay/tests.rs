@@ -18,7 +18,7 @@ fn authentic(bytes: &[u8]) -> Authentic {
         .unwrap()
 }
 
-/// Lets the writer take statements that nobody has decided about.
+/// Appends statements without asking the policy.
 async fn append(service: &Service, statements: Vec<Authentic>) {
     let terms = |statement: &Authentic| {
         let read = crate::profile::read(statement);
@@ -36,31 +36,31 @@ async fn append(service: &Service, statements: Vec<Authentic>) {
 
 /// A log that took both signatures of one statement by the rules of today.
 #[tokio::test]
-async fn an_admitted_twin_is_found() {
+async fn admitted_twin_is_reported() {
     let (outside, service) = log_with(OPEN, options());
     let first = statement(b"twice");
     service.register(first.clone()).await.unwrap();
     let signature = first[first.len() - 64..].to_vec();
     let other = crate::key::twin(crate::key::Algorithm::Es256, &signature).unwrap();
-    let turned = [&first[..first.len() - 64], &other].concat();
+    let twin = [&first[..first.len() - 64], &other].concat();
     let trust = TrustAnchors::default();
     let resolved = Resolved::default();
     // By version 1 it has no twin, so the writer takes it.
     let context = AuthContext::new(&trust, &resolved, crate::service::now());
     let context = AuthContext { rules: RulesVersion::V1, ..context };
-    let planted = SignedStatement::parse(turned).unwrap().authenticate(&context).unwrap();
+    let planted = SignedStatement::parse(twin).unwrap().authenticate(&context).unwrap();
     append(&service, vec![planted]).await;
     service.committer.drain();
     drop(service);
     let replayed = replay(&data(&outside), ReplayOptions::default(), &mut |_, _| {}).unwrap();
-    let [one] = replayed.differs.as_slice() else { panic!("{:?}", replayed.differs) };
+    let [one] = replayed.changed.as_slice() else { panic!("{:?}", replayed.changed) };
     assert_eq!((one.index.get(), one.code), (3, "signature-twin"));
     assert!(one.detail.contains("entry #2"), "{}", one.detail);
 }
 
 /// A statement that the writer took although the policy in force says no.
 #[tokio::test]
-async fn a_planted_decision_is_found() {
+async fn planted_decision_is_reported() {
     let (outside, service) = log_with(OPEN, options());
     for n in 0..5 {
         service.register(statement(&[n])).await.unwrap();
@@ -78,11 +78,11 @@ async fn a_planted_decision_is_found() {
     append(&service, vec![planted]).await;
     service.committer.drain();
     drop(service);
-    let mut heard = 0;
+    let mut reported = 0;
     let all = ReplayOptions { first_only: true, ..ReplayOptions::default() };
-    let replayed = replay(&data(&outside), all, &mut |done, _| heard = done).unwrap();
-    assert_eq!((replayed.size, heard), (9, 9));
-    let [first] = replayed.differs.as_slice() else { panic!("{:?}", replayed.differs) };
+    let replayed = replay(&data(&outside), all, &mut |done, _| reported = done).unwrap();
+    assert_eq!((replayed.size, reported), (9, 9));
+    let [first] = replayed.changed.as_slice() else { panic!("{:?}", replayed.changed) };
     assert_eq!((first.index.get(), first.id, first.code), (8, Some(id), "policy-refuses"));
 
     let tried = |policy: &str, last| {
@@ -90,10 +90,10 @@ async fn a_planted_decision_is_found() {
         let options = ReplayOptions { policy, last, first_only: false };
         replay(&data(&outside), options, &mut |_, _| {}).unwrap()
     };
-    assert!(tried(OPEN, None).differs.is_empty(), "the open policy admits all of it");
-    assert_eq!(tried(CLOSED, None).differs.len(), 6);
+    assert!(tried(OPEN, None).changed.is_empty(), "the open policy admits all of it");
+    assert_eq!(tried(CLOSED, None).changed.len(), 6);
     let last = tried(CLOSED, Some(1));
-    assert_eq!((last.decided, last.differs.len()), (1, 1));
+    assert_eq!((last.decided, last.changed.len()), (1, 1));
 }
 
 const KNOWN: &str = "name = \"known\"\n[[allow]]\nissuer = \"https://agent.example\"\n";
@@ -121,7 +121,7 @@ fn made(key: &SigningKey, issuer: &str, numbers: std::ops::Range<u64>) -> Vec<Au
 /// stranger before that was admitted, and one after it cannot have been.
 #[tokio::test]
 #[allow(clippy::disallowed_macros, reason = "the test runner keeps what a test prints")]
-async fn one_bad_decision_among_many_is_found() {
+async fn one_bad_decision_among_many_is_reported() {
     let size: u64 = if std::env::var_os("LONG_TESTS").is_some() { 100_000 } else { 3_000 };
     let (outside, service) = log_with(OPEN, options());
     let key = es256();
@@ -147,6 +147,6 @@ async fn one_bad_decision_among_many_is_found() {
     let replayed = replay(&data(&outside), ReplayOptions::default(), &mut |_, _| {}).unwrap();
     println!("{size} entries decided again in {:.1} s", started.elapsed().as_secs_f64());
     assert_eq!((replayed.size, replayed.decided), (size, size));
-    let [only] = replayed.differs.as_slice() else { panic!("{:?}", replayed.differs) };
+    let [only] = replayed.changed.as_slice() else { panic!("{:?}", replayed.changed) };
     assert_eq!((only.index.get(), only.code), (planted, "policy-refuses"));
 }

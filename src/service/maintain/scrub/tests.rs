@@ -38,19 +38,19 @@ fn check_walk(service: &Service) {
     };
     // The statements once, and the one full tile.
     let (bytes, next) = (bytes_of(0, 256) + 256 * 32, 1);
-    assert_eq!(service.scrub_step(0), Ok(Step { bytes, next }));
+    assert_eq!(service.scrub_step(0), Ok(ScrubStep { bytes, next }));
     let (bytes, next) = (bytes_of(256, 262), 0);
-    assert_eq!(service.scrub_step(1), Ok(Step { bytes, next }));
-    assert_eq!(service.kept_scrub_place(), None);
-    for (tile, kept) in [(0, Some(0)), (1, Some(1)), (7, None)] {
-        service.keep_scrub_place(tile);
-        assert_eq!(service.kept_scrub_place(), kept, "{tile} of 262 leaves");
+    assert_eq!(service.scrub_step(1), Ok(ScrubStep { bytes, next }));
+    assert_eq!(service.saved_scrub_position(), None);
+    for (tile, saved) in [(0, Some(0)), (1, Some(1)), (7, None)] {
+        service.save_scrub_position(tile);
+        assert_eq!(service.saved_scrub_position(), saved, "{tile} of 262 leaves");
     }
     assert!(service.writable().is_ok());
 }
 
 #[test]
-fn pause_after_a_step_holds_the_rate() {
+fn pause_after_a_step_keeps_the_rate() {
     let rows = [
         (1 << 20, 1 << 20, 1_000_000),
         (150_000, 1 << 20, 143_052),
@@ -58,15 +58,15 @@ fn pause_after_a_step_holds_the_rate() {
         (1 << 20, 1, 1_048_576_000_000),
     ];
     for (bytes, bytes_per_second, micros) in rows {
-        let step = Step { bytes, next: 1 };
-        assert_eq!(rest(&step, bytes_per_second).as_micros(), micros, "{bytes}");
-        let last = Step { next: 0, ..step };
-        assert!(rest(&last, bytes_per_second) > rest(&step, bytes_per_second));
+        let step = ScrubStep { bytes, next: 1 };
+        assert_eq!(pause_after(&step, bytes_per_second).as_micros(), micros, "{bytes}");
+        let last = ScrubStep { next: 0, ..step };
+        assert!(pause_after(&last, bytes_per_second) > pause_after(&step, bytes_per_second));
     }
 }
 
 #[tokio::test]
-async fn damage_stops_writing_and_nothing_else() {
+async fn damage_makes_the_log_read_only() {
     let flipped = |log: &TestLog| {
         let (mut canonical, time) = stored(log, 5);
         canonical[20] ^= 1;
@@ -97,7 +97,7 @@ async fn check_damaged(service: Arc<Service>) {
 }
 
 #[tokio::test]
-async fn damage_is_remembered_by_the_next_start() {
+async fn damage_is_found_again_by_the_next_start() {
     let garbage =
         |log: &TestLog| log.tamper(Space::Statements, &5_u64.to_be_bytes(), Some(b"garbage"));
     for (log, service) in damaged(garbage) {
@@ -112,7 +112,7 @@ async fn damage_is_remembered_by_the_next_start() {
 }
 
 #[tokio::test]
-async fn every_part_is_checked() {
+async fn every_kind_of_row_is_checked() {
     type Damage = fn(&TestLog);
     let damages: [(&str, Damage); 4] = [
         ("index 5 is missing", |log| {
