@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use serde::{Serialize, Serializer};
 
 use super::CliError;
 use super::output::{Out, stdout_is_terminal};
@@ -41,37 +42,66 @@ pub(super) fn write(path: Option<&Path>, bytes: &[u8], out: &Out) -> anyhow::Res
     }
 }
 
-/// A result that is bytes: goes to a file or to standard output. With
-/// `--json` the object names the file, or holds the bytes in base64.
-pub(super) fn deliver(result: Delivery<'_>, out: &Out) -> anyhow::Result<()> {
-    let Delivery { output, name, bytes, mut object } = result;
-    let path = output.filter(|path| *path != Path::new("-"));
-    if let Some(path) = path {
-        write_file(path, bytes)?;
-        object.insert("output".to_owned(), path.display().to_string().into());
-        if !out.is_json() {
-            out.note(printable!("wrote {}", path.display()));
-        }
-    }
-    object.insert("ok".to_owned(), true.into());
-    object.insert("code".to_owned(), "ok".into());
-    match (out.is_json(), path) {
-        (true, None) => object.insert(name.to_owned(), text::base64(bytes).into()),
-        (true, Some(_)) => None,
-        (false, Some(_)) => return Ok(()),
-        (false, None) => return write(output, bytes, out),
-    };
-    out.answer(&object, "")
+/// A binary result, for a file or standard output. With `--json` the object
+/// names the file, or holds the bytes in base64.
+#[derive(Serialize)]
+pub(super) struct Delivery<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    ok: bool,
+    code: &'static str,
+    #[serde(flatten)]
+    content: Option<Content<'a>>,
 }
 
-/// What a verb made, and where it goes.
-pub(super) struct Delivery<'a> {
-    pub(super) output: Option<&'a Path>,
-    /// What the bytes are called in the object.
-    pub(super) name: &'static str,
-    pub(super) bytes: &'a [u8],
-    /// What else the object says.
-    pub(super) object: serde_json::Map<String, serde_json::Value>,
+/// The member name and the bytes.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Content<'a> {
+    #[serde(serialize_with = "as_base64")]
+    Statement(&'a [u8]),
+    #[serde(serialize_with = "as_base64")]
+    Receipt(&'a [u8]),
+    #[serde(serialize_with = "as_base64")]
+    Bundle(&'a [u8]),
+}
+
+fn as_base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&text::base64(bytes))
+}
+
+impl<'a> Delivery<'a> {
+    pub(super) fn new(content: Content<'a>) -> Self {
+        Self { id: None, output: None, ok: true, code: "ok", content: Some(content) }
+    }
+
+    pub(super) fn with_id(self, id: String) -> Self {
+        Self { id: Some(id), ..self }
+    }
+
+    pub(super) fn send(mut self, output: Option<&Path>, out: &Out) -> anyhow::Result<()> {
+        let Some(Content::Statement(bytes) | Content::Receipt(bytes) | Content::Bundle(bytes)) =
+            self.content
+        else {
+            return Ok(());
+        };
+        match output.filter(|path| *path != Path::new("-")) {
+            Some(path) => {
+                write_file(path, bytes)?;
+                if !out.is_json() {
+                    out.note(printable!("wrote {}", path.display()));
+                    return Ok(());
+                }
+                self.output = Some(path.display().to_string());
+                self.content = None;
+            }
+            None if !out.is_json() => return write(output, bytes, out),
+            None => {}
+        }
+        out.answer(&self, "")
+    }
 }
 
 /// Replaces a file as a whole, or leaves it alone.

@@ -1,4 +1,4 @@
-//! `capstan serve`: a log at work, from the first signal to the last.
+//! `capstan serve`: runs a log until SIGTERM or SIGINT.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use serde_json::json;
+use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -37,6 +37,21 @@ pub(in crate::cli) struct Args {
     read_only: bool,
 }
 
+#[derive(Serialize)]
+struct Listening {
+    ok: bool,
+    code: &'static str,
+    url: String,
+}
+
+/// What [`run_until`] serves, and how.
+pub(in crate::cli) struct Server<'a> {
+    pub(in crate::cli) service: Arc<Service>,
+    pub(in crate::cli) config: &'a Config,
+    pub(in crate::cli) http: HttpOptions,
+    pub(in crate::cli) listener: TcpListener,
+}
+
 pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let given = Given {
         data: args.data.as_deref(),
@@ -55,15 +70,14 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
     tokio::spawn(reload_on_hangup(service.clone(), http.tls.clone())?);
     let stop = stop_signal()?;
     let (listener, _) = listen(&config).await?;
-    run_until(service, (&config, http), (listener, out), stop).await?;
+    run_until(Server { service, config: &config, http, listener }, out, stop).await?;
     tracing::info!("stopped");
     Ok(Exit::Yes)
 }
 
-/// Text or JSON on standard error, never in colour, one line for an event
-/// whatever was put into it.
+/// Logs to standard error as text or JSON, without colour, one line per event.
 pub(in crate::cli) fn start_logging(config: &Config) {
-    // The engine's own notes are for people who debug the engine.
+    // Below warnings, the storage engine logs only what helps to debug it.
     let filter = format!("{},fjall=warn,lsm_tree=warn", config.log.level.as_str());
     let is_json = config.log.format == LogFormat::Json;
     let builder = tracing_subscriber::fmt()
@@ -78,7 +92,7 @@ pub(in crate::cli) fn start_logging(config: &Config) {
     };
 }
 
-/// Opens the socket; the address may name port 0.
+/// Opens the socket; with port 0 the address tells which one it got.
 pub(in crate::cli) async fn listen(config: &Config) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(config.listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
@@ -86,20 +100,18 @@ pub(in crate::cli) async fn listen(config: &Config) -> anyhow::Result<(TcpListen
     Ok((listener, address))
 }
 
-/// Says where it listens, serves until `stop`; what was taken is committed
-/// and published before this returns.
+/// Prints the address and serves until `stop` resolves. Accepted statements
+/// are committed and published before this returns.
 pub(in crate::cli) async fn run_until(
-    service: Arc<Service>,
-    (config, options): (&Config, HttpOptions),
-    (listener, out): (TcpListener, &Out),
+    server: Server<'_>,
+    out: &Out,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
+    let Server { service, config, http: options, listener } = server;
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", listener.local_addr()?);
-    out.answer(
-        &json!({ "ok": true, "code": "listening", "url": url }),
-        printable!("listening on {}", url),
-    )?;
+    let text = printable!("listening on {}", url);
+    out.answer(&Listening { ok: true, code: "listening", url }, text)?;
     let interval = Duration::from_millis(config.checkpoint.interval_ms);
     let publishing = tokio::spawn(service::keep_publishing(service.clone(), interval));
     let copies = tokio::spawn(service.clone().hand_out_copies());
@@ -122,7 +134,7 @@ pub(in crate::cli) fn stop_signal() -> anyhow::Result<impl Future<Output = ()> +
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("stopping: open requests may finish");
+        tracing::info!("stopping after open requests have finished");
     })
 }
 
@@ -138,7 +150,9 @@ fn reload_on_hangup(
                 Some(Ok(true)) => tracing::info!("reloaded the TLS certificate"),
                 Some(Err(error)) => {
                     let why = crate::cli::output::chain(&error.into());
-                    tracing::error!("the TLS certificate stays the old one: {why}");
+                    tracing::error!(
+                        "cannot reload the TLS certificate, the old one stays in use: {why}"
+                    );
                 }
             }
             match service.reload().await {

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::builder::PossibleValue;
 
 use crate::cli::client::target::Target;
-use crate::cli::files::Delivery;
+use crate::cli::files::{Content, Delivery};
 use crate::cli::output::{Out, chain};
 use crate::cli::read::names;
 use crate::cli::{CliError, Exit, files};
@@ -124,9 +124,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
     if args.output.is_some() && !out.is_json() {
         out.note(printable!("sealed {}", id));
     }
-    let output = args.output.as_deref();
-    let object = [("id".to_owned(), id.into())].into_iter().collect();
-    files::deliver(Delivery { output, name: "statement", bytes: &bytes, object }, out)?;
+    Delivery::new(Content::Statement(&bytes)).with_id(id).send(args.output.as_deref(), out)?;
     flags(&statement).into_iter().for_each(|flag| out.note(flag));
     Ok(Exit::Yes)
 }
