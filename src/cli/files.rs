@@ -35,8 +35,9 @@ pub(super) fn write(path: Option<&Path>, bytes: &[u8], out: &Out) -> anyhow::Res
     match path {
         Some(path) if path != Path::new("-") => write_file(path, bytes),
         None if stdout_is_terminal() => {
-            let stop = CliError::failed("usage", "the result is binary and would go to the screen");
-            Err(stop.next("the same command with `-o FILE`").into())
+            let error =
+                CliError::failed("usage", "the result is binary and would go to the screen");
+            Err(error.next("the same command with `-o FILE`").into())
         }
         _ => out.raw(bytes),
     }
@@ -130,10 +131,10 @@ fn refuse_public(path: &Path) -> Result<(), CliError> {
         return Ok(());
     }
     let what = format!("{} is a public key; signing needs the private one", path.display());
-    let stop = CliError::failed("public-key", what);
+    let error = CliError::failed("public-key", what);
     let private = path.with_extension("");
     let is_named_so = path.extension().is_some_and(|ext| ext == "pub") && private.exists();
-    Err(if is_named_so { stop.next(format!("--key {}", private.display())) } else { stop })
+    Err(if is_named_so { error.next(format!("--key {}", private.display())) } else { error })
 }
 
 /// What a file is that nothing can be verified about.

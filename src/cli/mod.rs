@@ -73,7 +73,7 @@ enum Verb {
     Story(search::StoryArgs),
     /// Show causes and effects of a causal record
     Lineage(lineage::Args),
-    /// List records with a pending approval or outcome
+    /// List blocked, deferred and escalated records that no later record closed
     OpenItems(search::OpenArgs),
     /// Save a statement with its receipt and everything needed to verify it
     Bundle(prove::BundleArgs),
@@ -123,8 +123,9 @@ enum Verb {
 /// Runs one command line of `capstan` to its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     run_program(
+        "capstan",
         arguments,
-        |cli: &Cli| cli.output.out(),
+        |cli: &Cli| cli.output,
         |cli, out| {
             let out_for_store = *out;
             store::on_fatal_panic(move |error| {
@@ -137,14 +138,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Parses a command line, runs it, and turns the result into an exit code.
 pub fn run_program<P: Parser>(
+    program: &'static str,
     arguments: impl IntoIterator<Item = OsString>,
-    out_of: impl FnOnce(&P) -> Out,
+    flags: impl FnOnce(&P) -> OutputArgs,
     act: impl FnOnce(P, &Out) -> anyhow::Result<Exit>,
 ) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     match P::try_parse_from(&arguments) {
         Ok(parsed) => {
-            let out = out_of(&parsed);
+            let out = flags(&parsed).out(program);
             match act(parsed, &out) {
                 Ok(exit) => exit.code(),
                 Err(error) => out.error(&error),
@@ -152,7 +154,7 @@ pub fn run_program<P: Parser>(
         }
         Err(error) => {
             let json = arguments.iter().any(|argument| argument == "--json");
-            output::usage(error, &Out::new(json, false))
+            output::usage(error, &Out::new(program, json, false))
         }
     }
 }

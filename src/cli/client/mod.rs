@@ -4,9 +4,9 @@
 //! follows no redirect by itself, and shows its token to nobody but the log
 //! it was given for.
 
+pub mod registration;
 pub mod target;
 pub(super) mod tiles;
-pub mod wait;
 
 use std::path::Path;
 use std::time::Duration;

@@ -37,8 +37,8 @@ impl Target {
         let file = settings::of_the_user().map_or_else(String::new, |path| {
             format!(", or `[client] url = \"…\"` in {}", path.display())
         });
-        let stop = CliError::failed("usage", "no log is named");
-        Err(stop.next(format!("--url URL, CAPSTAN_URL in the environment{file}")).into())
+        let error = CliError::failed("usage", "no log is named");
+        Err(error.next(format!("--url URL, CAPSTAN_URL in the environment{file}")).into())
     }
 
     /// The same with an address that was given in another way, if it was.

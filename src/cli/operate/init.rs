@@ -1,4 +1,4 @@
-//! `capstan init`: a new log, made on purpose.
+//! `capstan init`: creates a log.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,8 @@ pub(in crate::cli) struct Args {
     /// Permanent name of the log: a host name or a URI
     #[arg(long)]
     name: Option<String>,
-    /// Registration policy [default: admit the issuers of the trust file]
+    /// Registration policy [default: admit issuers whose key is pinned in trust.toml or certified
+    /// by an anchor there]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// File for the guard, preferably on another disk [default: DIR.guard]
@@ -53,8 +54,8 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
             None => Err(CliError::failed("usage", format!("{flag} is missing")).into()),
         };
     let data = args.data.as_ref().map(|path| path.display().to_string());
-    let data = asked(data, "--data", "Where shall the log live", "capstan-data")?;
-    let name = asked(args.name.clone(), "--name", "What is the log called (a host name)", "")?;
+    let data = asked(data, "--data", "Data directory", "capstan-data")?;
+    let name = asked(args.name.clone(), "--name", "Name of the log (a host name)", "")?;
     if name.trim().is_empty() {
         return Err(CliError::failed("usage", "--name is empty").into());
     }
@@ -79,7 +80,7 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     out.note(printable!(
         "next\n  {0} serve --data {1}\n  {0} trust add http://127.0.0.1:8787\n  \
          {0} fsck --data {1}\n\
-         Who may register stands in {1}/policy.toml, whose keys are believed in {1}/trust.toml.",
+         {1}/policy.toml says who may register, {1}/trust.toml which keys are trusted.",
         crate::cli::program(),
         data.display()
     ));

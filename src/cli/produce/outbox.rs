@@ -247,7 +247,7 @@ fn sealed_anew(
 fn say_waiting(args: &RecordArgs, error: &anyhow::Error, why: &str, out: &Out) {
     let flag = |dir: &PathBuf| format!(" --outbox {}", dir.display());
     let outbox = args.place.outbox.as_ref().map(flag).unwrap_or_default();
-    let next = error.downcast_ref::<CliError>().and_then(|stop| stop.next.clone());
+    let next = error.downcast_ref::<CliError>().and_then(|error| error.next.clone());
     out.note(printable!(
         "{}\nnext\n  {}{} outbox flush{}",
         Printable::long(why),
@@ -326,14 +326,14 @@ async fn send(outbox: &Outbox, registrar: &Registrar, claim: Claim) -> anyhow::R
             let transparent = attach(&statement, &receipted.receipt)?;
             Outcome::Receipted(outbox.receipted(claim, &transparent)?)
         }
-        Err(Unsent::Refused(stop)) => {
-            let kept = outbox.refused(claim, &stop)?;
-            Outcome::Refused { kept, why: stop.what }
+        Err(Unsent::Refused(error)) => {
+            let kept = outbox.refused(claim, &error)?;
+            Outcome::Refused { kept, why: error.what }
         }
-        Err(Unsent::Unverified { stop, answer }) => {
+        Err(Unsent::Unverified { error, answer }) => {
             let kept = outbox.unverified(&claim, &answer)?;
-            let what = format!("{}. What the log sent is kept in {}", stop.what, kept.display());
-            Outcome::Waiting(CliError { what, ..stop }.into())
+            let what = format!("{}. What the log sent is kept in {}", error.what, kept.display());
+            Outcome::Waiting(CliError { what, ..error }.into())
         }
         Err(Unsent::NotSent(error)) => Outcome::Waiting(error),
     })

@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use crate::cli::check::succession;
 use crate::cli::client::Client;
-use crate::cli::client::wait;
+use crate::cli::client::registration;
 use crate::cli::output::Out;
 use crate::cli::{CliError, files};
 use crate::envelope::SignedStatement;
@@ -42,7 +42,7 @@ pub(in crate::cli) enum Unsent {
     /// The log has read the statement and says no.
     Refused(CliError),
     /// The log took it, and its answer does not verify.
-    Unverified { stop: CliError, answer: Vec<u8> },
+    Unverified { error: CliError, answer: Vec<u8> },
     /// Nobody knows whether the log has it.
     NotSent(anyhow::Error),
 }
@@ -66,11 +66,11 @@ impl Registrar {
         &self,
         statement: &SignedStatement,
     ) -> Result<Receipted, Unsent> {
-        let receipt = match wait::register(&self.client, statement.bytes()).await {
+        let receipt = match registration::register(&self.client, statement.bytes()).await {
             Ok(receipt) => receipt,
             Err(error) => return Err(unsent(error)),
         };
-        let unverified = |stop| Unsent::Unverified { stop, answer: receipt.clone() };
+        let unverified = |error| Unsent::Unverified { error, answer: receipt.clone() };
         let parsed = Receipt::parse(receipt.clone()).map_err(|e| {
             unverified(CliError::no(e.code(), format!("the log's receipt cannot be read: {e}")))
         })?;
@@ -182,14 +182,14 @@ fn is_among(kid: &[u8], keys: &[PublicKey]) -> bool {
 }
 
 fn unsent(error: anyhow::Error) -> Unsent {
-    let error = match error.downcast::<wait::Refused>() {
-        Ok(wait::Refused(stop)) => return Unsent::Refused(stop),
+    let error = match error.downcast::<registration::Refused>() {
+        Ok(registration::Refused(error)) => return Unsent::Refused(error),
         Err(error) => error,
     };
-    match error.downcast::<wait::NoReceipt>() {
+    match error.downcast::<registration::NoReceipt>() {
         Ok(none) => {
-            let stop = CliError::failed("no-receipt", none.to_string());
-            Unsent::Unverified { stop, answer: none.body }
+            let error = CliError::failed("no-receipt", none.to_string());
+            Unsent::Unverified { error, answer: none.body }
         }
         Err(error) => Unsent::NotSent(error),
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::names;
 use super::search::{Source, fetch};
 use crate::cli::client::Client;
+use crate::cli::client::registration;
 use crate::cli::client::target::Target;
-use crate::cli::client::wait;
 use crate::cli::files::{Content, Delivery};
 use crate::cli::output::Out;
 use crate::cli::{CliError, Exit};
@@ -50,7 +50,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
 
 /// A receipt, checked against the statement where the log gives it out.
 async fn included(client: &Client, id: &str, out: &Out) -> anyhow::Result<Vec<u8>> {
-    let bytes = wait::receipt(client, id).await?;
+    let bytes = registration::receipt(client, id).await?;
     let receipt = Receipt::parse(bytes.clone())?;
     let url = client.url(&format!("entries/{id}/statement"))?;
     let reply = client.send(url, "application/cose", None).await?;

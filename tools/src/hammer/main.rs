@@ -3,13 +3,13 @@
 //! In: the address of a log. Out: throughput and latency, and whether the log
 //! kept its promises. The first broken one ends the run and saves the evidence.
 
+mod acknowledged;
 mod batch;
 mod broken;
 mod counts;
 mod finish;
 mod heads;
 mod latency;
-mod ledger;
 mod mix;
 mod plan;
 mod reader;
@@ -66,8 +66,9 @@ struct Cli {
 
 fn main() -> ExitCode {
     ExitCode::from(cli::run_program(
+        "capstan-hammer",
         std::env::args_os(),
-        |cli: &Cli| cli.output.out(),
+        |cli: &Cli| cli.output,
         |cli, out| cli::on_network(run(&cli.args, out)),
     ))
 }
@@ -190,7 +191,7 @@ async fn load(
 
 /// Shows the report so far.
 fn show(run: &Run, took: Duration, view: &Live, words: String) {
-    view.show(Printable::of(words), run.counts.told(took).text());
+    view.show(Printable::of(words), run.counts.report(took).text());
 }
 
 /// The final checks, which an interrupt skips.
@@ -212,7 +213,7 @@ fn interrupted() -> anyhow::Error {
 }
 
 fn kept(run: &Run, took: Duration, checked: Checked, out: &Out) -> anyhow::Result<Exit> {
-    let statements = run.counts.told(took);
+    let statements = run.counts.report(took);
     let heads = lock(&run.heads).count;
     if run.counts.registered.get() == 0 {
         let what = "the log acknowledged nothing in time";
@@ -270,7 +271,7 @@ fn not_kept(
         promise: broken.promise.name(),
         error: broken.what.clone(),
         evidence,
-        statements: run.counts.told(took),
+        statements: run.counts.report(took),
     };
     out.answer(&told, text)?;
     Ok(Exit::No)

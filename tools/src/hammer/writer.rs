@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use capstan::cli::CliError;
 use capstan::cli::client::Reply;
-use capstan::cli::client::wait;
+use capstan::cli::client::registration;
 use capstan::verify::Memo;
 use fastrand::Rng;
 
+use super::acknowledged::Acknowledged;
 use super::broken::{Broken, Promise};
-use super::ledger::Acknowledged;
 use super::lock;
 use super::run::{Ask, Run};
 use super::statements::{Generator, Item};
@@ -125,7 +125,7 @@ pub(super) async fn write(run: Arc<Run>, mut source: Source) -> anyhow::Result<(
 /// A new statement, or one the log has acknowledged.
 fn chosen(run: &Run, source: &mut Source) -> anyhow::Result<Sent> {
     let again = source.random.u32(..100) < run.plan.duplicates;
-    if let Some(known) = again.then(|| lock(&run.ledger).any()).flatten() {
+    if let Some(known) = again.then(|| lock(&run.acknowledged).any()).flatten() {
         return Ok(Sent { item: known.item.clone(), known: Some(known) });
     }
     Ok(Sent { item: source.next()?, known: None })
@@ -149,7 +149,7 @@ async fn post(run: &Run, item: &Item) -> anyhow::Result<Option<Response>> {
         if !waits && is_final {
             return Ok(answer(reply, None));
         }
-        if let Some(receipt) = wait::receipt_in(&reply.body).filter(|_| !waits) {
+        if let Some(receipt) = registration::receipt_in(&reply.body).filter(|_| !waits) {
             return Ok(answer(reply, Some(receipt)));
         }
         run.counts.pending.add();
@@ -181,7 +181,7 @@ async fn poll(run: &Run, first: &Reply) -> anyhow::Result<Polled> {
         let asked = run.ask(&url, Ask { accept: COSE, body: None, ends: true }).await?;
         let Some((reply, _)) = asked else { return Ok(Polled::OutOfTime) };
         match reply.status {
-            200 | 201 => match wait::receipt_in(&reply.body) {
+            200 | 201 => match registration::receipt_in(&reply.body) {
                 Some(receipt) => return Ok(Polled::Receipt(receipt)),
                 None if run.plan.plain => return Ok(Polled::Receipt(reply.body)),
                 None => return Err(unexpected("a receipt", &reply).into()),
@@ -216,7 +216,7 @@ pub(super) fn judge(
             return Err(shown(&item, &answer, Broken::new(Promise::Refuses, what)).into());
         }
         run.counts.refused.add();
-        lock(&run.ledger).refuse(&item);
+        lock(&run.acknowledged).refuse(&item);
         return Ok(());
     }
     let Some(receipt) = &answer.receipt else {
@@ -238,7 +238,7 @@ pub(super) fn judge(
             run.admits(&item, true);
             run.counts.acknowledged(item.kind.name());
             let (location, receipt) = (answer.location, receipt.as_slice().into());
-            lock(&run.ledger).acknowledge(Acknowledged { item, index, location, receipt })?;
+            lock(&run.acknowledged).acknowledge(Acknowledged { item, index, location, receipt })?;
         }
     }
     Ok(())

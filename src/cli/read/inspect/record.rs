@@ -79,7 +79,7 @@ mod tests {
     use crate::toy;
 
     #[test]
-    fn fields_of_any_kind_are_shown() {
+    fn profile_fields_are_shown() {
         let read = toy::KIND.read(&Header::default(), b"hello!");
         let shown = record(&read).unwrap();
         assert_eq!(shown["artefact"], "toy");

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn older_services_tell_the_state_in_cbor_or_json() {
+    fn operation_state_parses_from_cbor_and_json() {
         let mut done = Vec::new();
         crate::wire::cbor::map(&mut done, 2);
         for word in ["Status", "succeeded", "EntryID", "2.14"] {
