@@ -30,13 +30,13 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
     String::from_utf8(read(path)?).with_context(|| format!("{} is not text", path.display()))
 }
 
-/// Writes to a file, or to standard output when that is not a screen.
+/// Writes to a file, or to standard output unless that is a terminal.
 pub(super) fn write(path: Option<&Path>, bytes: &[u8], out: &Out) -> anyhow::Result<()> {
     match path {
         Some(path) if path != Path::new("-") => write_file(path, bytes),
         None if stdout_is_terminal() => {
             let error =
-                CliError::failed("usage", "the result is binary and would go to the screen");
+                CliError::failed("usage", "the result is binary; it is not written to a terminal");
             Err(error.next("the same command with `-o FILE`").into())
         }
         _ => out.raw(bytes),
@@ -105,7 +105,7 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Replaces a file as a whole, or leaves it alone.
+/// Replaces a file atomically.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
@@ -123,7 +123,7 @@ pub fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
     SigningKey::from_pem(&pem).with_context(|| format!("{}", path.display()))
 }
 
-/// Who gives the public half gets told so, not that its mode is wrong.
+/// A public key gets its own message, not one about the file mode.
 fn refuse_public(path: &Path) -> Result<(), CliError> {
     let is_public =
         std::fs::read_to_string(path).is_ok_and(|text| text.contains("-----BEGIN PUBLIC KEY-----"));
@@ -137,7 +137,7 @@ fn refuse_public(path: &Path) -> Result<(), CliError> {
     Err(if is_named_so { error.next(format!("--key {}", private.display())) } else { error })
 }
 
-/// What a file is that nothing can be verified about.
+/// Recognises keys and certificates, which are not evidence to verify.
 pub(super) fn not_evidence(bytes: &[u8]) -> Option<&'static str> {
     let text = std::str::from_utf8(bytes).ok()?;
     if text.contains("PRIVATE KEY-----") {
@@ -194,8 +194,8 @@ pub(super) fn user_directory() -> Option<PathBuf> {
     Some(config.join("capstan"))
 }
 
-/// Whom the user believes. Without a trust file: nobody. A file whose anchors
-/// do not say whom they may speak for answers no question.
+/// The trust file; without one nothing is trusted. Fails if an anchor has no
+/// scope.
 pub(super) fn trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
     let trust = any_trust(flag)?;
     let Some(name) = trust.unscoped().into_iter().next() else { return Ok(trust) };
@@ -206,7 +206,7 @@ pub(super) fn trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
     Err(CliError::cannot_tell(error.code(), format!("{path}: {error}")).next(next).into())
 }
 
-/// The same, whatever its anchors say.
+/// The same, with or without scopes.
 pub(super) fn any_trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
     let Some((path, asked_for)) = trust_path(flag) else { return Ok(TrustAnchors::default()) };
     if !asked_for && !path.exists() {

@@ -7,7 +7,7 @@ use super::Client;
 use crate::cli::{CliError, files, settings};
 use crate::config::Client as ClientSettings;
 
-/// The address of a log, and whose certificates to believe.
+/// The address of a log, and the CA certificates to trust.
 #[derive(Clone, Default, clap::Args)]
 pub(in crate::cli) struct Target {
     /// Address of the log [default: $CAPSTAN_URL, then client.url]
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Target {
     pub(in crate::cli) ca: Ca,
 }
 
-/// Whose certificates to believe.
+/// The CA certificates to trust.
 #[derive(Clone, Default, clap::Args)]
 pub struct Ca {
     /// Trust only these CA certificates for TLS [default: $CAPSTAN_CA]

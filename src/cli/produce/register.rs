@@ -72,7 +72,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
         if let Some(path) = &args.receipt {
             files::write_file(path, &done.receipt)?;
         }
-        registrar.say_whose_key(&done.receipt);
+        registrar.note_untrusted_key(&done.receipt);
         out.answer(&done, text(&done))?;
         return Ok(Exit::Yes);
     }
@@ -120,7 +120,7 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
     files.sort_by(|a, b| a.file.cmp(&b.file));
     errors.iter().for_each(|error| out.complain(Printable::long(error)));
     if let Some(first) = files.first() {
-        registrar.say_whose_key(&first.receipt);
+        registrar.note_untrusted_key(&first.receipt);
     }
     let worst_first = [Exit::Failed, Exit::No, Exit::CannotTell];
     let answer = worst_first.into_iter().find(|a| exits.contains(a)).unwrap_or(Exit::Yes);

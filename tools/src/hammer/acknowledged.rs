@@ -1,4 +1,4 @@
-//! What the log has acknowledged: every place, and some statements whole.
+//! What the log has acknowledged: every leaf index, and a sample of statements.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,4 @@
-//! When the load is over: everything that was promised is looked at again.
+//! The final checks of everything the log acknowledged.
 
 use std::time::{Duration, Instant};
 
@@ -63,7 +63,7 @@ pub(super) async fn check(run: &Run) -> anyhow::Result<Checked> {
     let heads: Vec<_> = heads.iter().step_by(step).collect();
     for pair in heads.windows(2) {
         if let [older, newer] = pair {
-            grown(run, (older, newer), &mut memo).await?;
+            grown(run, older, newer, &mut memo).await?;
         }
     }
     let refused = lock(&run.acknowledged).refused();

@@ -60,7 +60,7 @@ impl SeenHead {
     }
 
     /// A head that says nothing about its time.
-    pub(super) fn new((size, root): (u64, Digest), (name, bytes): (&'static str, &[u8])) -> Self {
+    pub(super) fn new(size: u64, root: Digest, name: &'static str, bytes: &[u8]) -> Self {
         Self { size, root, time: None, compared: false, name, bytes: bytes.into() }
     }
 
@@ -69,7 +69,7 @@ impl SeenHead {
         Self { time: Some(time), ..self }
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         format!("{} leaves with root {}", self.size, self.root)
     }
 
@@ -86,7 +86,7 @@ impl Heads {
     pub(super) fn saw(&mut self, head: SeenHead) -> Result<(), Broken> {
         if let Some(known) = self.by_size.get_mut(&head.size) {
             if known.root != head.root {
-                let what = format!("the log showed {} and {}", known.told(), head.told());
+                let what = format!("the log showed {} and {}", known.describe(), head.describe());
                 return Err(known.against(&head, Broken::new(Promise::OneRoot, what)));
             }
             // A checkpoint says nothing about the time.

@@ -1,4 +1,4 @@
-//! Readers: ask a log again for what it has shown, and compare.
+//! Readers: fetch again what the log has shown, and compare.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(super) async fn read(run: Arc<Run>, worker: u64) -> anyhow::Result<()> {
                     _ => lock(&run.heads).pair(&mut random),
                 };
                 if let Some((older, newer)) = pair {
-                    grown(&run, (&older, &newer), &mut memo).await?;
+                    grown(&run, &older, &newer, &mut memo).await?;
                 }
             }
             6 => {
@@ -85,7 +85,8 @@ pub(super) async fn receipt_again(
 /// The log shows that the newer of two heads holds the older.
 pub(super) async fn grown(
     run: &Run,
-    (older, newer): (&SeenHead, &SeenHead),
+    older: &SeenHead,
+    newer: &SeenHead,
     memo: &mut Memo,
 ) -> anyhow::Result<()> {
     let (from, to) = (older.size, newer.size);

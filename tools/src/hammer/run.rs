@@ -1,4 +1,4 @@
-//! What all workers share: the log, the clock, and what it has promised.
+//! What all workers share: the log, the clock, and what was acknowledged.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -275,8 +275,8 @@ impl Run {
             let what = format!("status {}: {error}", reply.status);
             Broken::new(Promise::CheckpointVerifies, what).with("checkpoint.txt", &reply.body)
         })?;
-        let shown = (checkpoint.size.get(), checkpoint.root);
-        let head = SeenHead::new(shown, ("checkpoint.txt", &reply.body));
+        let (size, root) = (checkpoint.size.get(), checkpoint.root);
+        let head = SeenHead::new(size, root, "checkpoint.txt", &reply.body);
         lock(&self.heads).saw_checkpoint(head.clone(), before)?;
         self.counts.checkpoints_read.add();
         Ok(Some(head))

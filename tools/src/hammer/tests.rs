@@ -15,10 +15,11 @@ use clap::Parser as _;
 use fastrand::Rng;
 
 use super::acknowledged::{Acknowledged, Acknowledgements};
-use super::broken::{Broken, Promise};
+use super::broken::{Broken, Promise, RunFacts};
 use super::heads::{Heads, SeenHead};
 use super::mix::{Kind, Mix};
 use super::plan::Args;
+use super::records::Name;
 use super::signers::{KeyKind, signers, trust};
 use super::statements::{Generator, Item};
 use super::tree::Tree;
@@ -28,7 +29,8 @@ const ALL: [KeyKind; 3] = [KeyKind::Es256, KeyKind::Ed25519, KeyKind::X5chain];
 fn generator(mix: &str) -> (Generator, TrustAnchors) {
     let signers = signers(&ALL, None).unwrap();
     let trust = TrustAnchors::parse(&trust(&signers)).unwrap();
-    (Generator::new(Arc::new(signers), mix.parse().unwrap(), (7, 0x1234_5678_9abc_def0, 3)), trust)
+    let name = Name { salt: 0x1234_5678_9abc_def0, worker: 3, number: 0 };
+    (Generator::new(Arc::new(signers), mix.parse().unwrap(), 7, name), trust)
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn mix_parses_weights_and_reports_mistakes() {
 }
 
 fn head(size: u64, root: &str) -> SeenHead {
-    SeenHead::new((size, Digest::of(root.as_bytes())), ("checkpoint.txt", root.as_bytes()))
+    SeenHead::new(size, Digest::of(root.as_bytes()), "checkpoint.txt", root.as_bytes())
 }
 
 #[test]
@@ -221,7 +223,7 @@ fn leaf_and_statement_are_one_to_one() {
 
 /// Saves the evidence; the names of its files.
 fn saved(broken: &Broken, directory: &Path) -> Vec<String> {
-    let paths = broken.save(directory, &serde_json::Value::Null).unwrap();
+    let paths = broken.save(directory, &RunFacts::default()).unwrap();
     paths.iter().filter_map(|p| Some(p.file_name()?.to_str()?.to_owned())).collect()
 }
 

@@ -88,8 +88,8 @@ impl Tree {
         }
         let at = |size| -> anyhow::Result<SeenHead> {
             let root = root_at(&self.nodes, TreeSize::new(size))?;
-            let told = format!("the tiles give root {root} at {size} leaves\n");
-            Ok(SeenHead::new((size, root), ("tiles.txt", told.as_bytes())))
+            let text = format!("the tiles give root {root} at {size} leaves\n");
+            Ok(SeenHead::new(size, root, "tiles.txt", text.as_bytes()))
         };
         Ok(Some((at(a.min(b))?, at(a.max(b))?)))
     }

@@ -1,4 +1,4 @@
-//! One writer: sends statements, and holds the log to its answers.
+//! One writer: sends statements and checks the answers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use fastrand::Rng;
 use super::acknowledged::Acknowledged;
 use super::broken::{Broken, Promise};
 use super::lock;
+use super::plan::Plan;
 use super::run::{Ask, Run};
 use super::statements::{Generator, Item};
 use super::worker_rng;
@@ -21,26 +22,27 @@ pub(super) const COSE: &str = "application/cose";
 /// Between two questions whether a statement is committed by now.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Where a writer's statements come from.
+/// The statements of one writer.
 pub(super) struct Source {
     pub(super) generator: Generator,
     random: Rng,
     refusals: u32,
     is_batch: bool,
     ready: VecDeque<Item>,
-    /// Requests that what is ready is enough for; no end without them.
+    /// Requests left to send, if all statements were signed ahead.
     requests: Option<u64>,
 }
 
 impl Source {
-    pub(super) fn new(
-        generator: Generator,
-        run: (u64, u16),
-        (refusals, is_batch): (u32, bool),
-    ) -> Self {
-        let random = worker_rng(!run.0, run.1.into());
-        let (ready, requests) = (VecDeque::new(), None);
-        Self { generator, random, refusals, is_batch, ready, requests }
+    pub(super) fn new(generator: Generator, plan: &Plan, worker: u16) -> Self {
+        Self {
+            generator,
+            random: worker_rng(!plan.seed, worker.into()),
+            refusals: plan.refusals,
+            is_batch: plan.batch > 0,
+            ready: VecDeque::new(),
+            requests: None,
+        }
     }
 
     fn make(&mut self) -> anyhow::Result<Item> {
@@ -51,8 +53,7 @@ impl Source {
         }
     }
 
-    /// Signs all that so many requests of `many` will ask for; there will be
-    /// no others.
+    /// Signs the statements of all requests, `many` for each, before the run.
     pub(super) fn sign_ahead(&mut self, requests: u64, many: u64) -> anyhow::Result<()> {
         for _ in 0..requests.saturating_mul(many) {
             let item = self.make()?;
@@ -63,7 +64,7 @@ impl Source {
     }
 
     /// Whether one more request can be made.
-    fn goes_on(&mut self) -> bool {
+    fn has_next(&mut self) -> bool {
         match &mut self.requests {
             None => true,
             Some(left) => left.checked_sub(1).map(|fewer| *left = fewer).is_some(),
@@ -93,13 +94,19 @@ pub(super) struct Response {
     pub(super) took: Duration,
 }
 
+impl Response {
+    fn is_refusal(&self) -> bool {
+        (400..500).contains(&self.status)
+    }
+}
+
 /// Writes until the run is over or a promise is broken.
 pub(super) async fn write(run: Arc<Run>, mut source: Source) -> anyhow::Result<()> {
     let mut memo = Memo::default();
-    while source.goes_on()
+    while source.has_next()
         && let Some((due, many)) = run.next()
     {
-        // The timer knows only milliseconds: what is due now would wait for one.
+        // The timer has a resolution of 1 ms: do not sleep if it is due.
         if due > Instant::now() {
             tokio::time::sleep_until(due.into()).await;
         }
@@ -108,13 +115,13 @@ pub(super) async fn write(run: Arc<Run>, mut source: Source) -> anyhow::Result<(
             all.push(chosen(&run, &mut source)?);
         }
         if run.plan.batch > 0 {
-            super::batch::send(&run, all, (due, &mut memo)).await?;
+            super::batch::send(&run, all, due, &mut memo).await?;
             continue;
         }
         for sent in all {
             match post(&run, &sent.item).await? {
                 Some(answer) if run.plan.once && matches!(answer.status, 429 | 503) => {}
-                Some(answer) => judge(&run, sent, answer, (due, &mut memo))?,
+                Some(answer) => judge(&run, sent, answer, due, &mut memo)?,
                 None => run.counts.unfinished.add(),
             }
         }
@@ -156,12 +163,11 @@ async fn post(run: &Run, item: &Item) -> anyhow::Result<Option<Response>> {
         match poll(run, &reply).await? {
             Polled::Receipt(receipt) => return Ok(answer(reply, Some(receipt))),
             Polled::OutOfTime => return Ok(None),
-            // A log that looks at statements later has refused it then.
+            // A log that checks statements later has refused it.
             Polled::Forgotten if item.damage.is_some() => {
                 return Ok(answer(Reply { status: 404, ..reply }, None));
             }
-            // Taken, but not kept: nothing was promised yet, and it is sent
-            // again.
+            // Accepted but lost: nothing was promised yet, so it is sent again.
             Polled::Forgotten => {}
         }
     }
@@ -195,23 +201,23 @@ async fn poll(run: &Run, first: &Reply) -> anyhow::Result<Polled> {
     }
 }
 
-/// An answer that no sound log gives.
+/// An answer that the interface does not allow.
 pub(super) fn unexpected(wanted: &str, reply: &Reply) -> Broken {
     let what = format!("{} answers {} instead of {wanted}", reply.url, reply.problem().what);
     Broken::new(Promise::Answers, what).with("answer.bin", &reply.body)
 }
 
-/// Whether the answer keeps what the log promises.
+/// Checks an answer against what the log promises.
 pub(super) fn judge(
     run: &Run,
     sent: Sent,
     answer: Response,
-    (due, memo): (Instant, &mut Memo),
+    due: Instant,
+    memo: &mut Memo,
 ) -> anyhow::Result<()> {
     let Sent { item, known } = sent;
-    let is_refusal = (400..500).contains(&answer.status);
     if let Some(damage) = item.damage {
-        if !is_refusal {
+        if !answer.is_refusal() {
             let what = format!("status {} for {}, although {damage}", answer.status, item.id);
             return Err(shown(&item, &answer, Broken::new(Promise::Refuses, what)).into());
         }
@@ -220,7 +226,7 @@ pub(super) fn judge(
         return Ok(());
     }
     let Some(receipt) = &answer.receipt else {
-        return Err(not_taken(run, &item, &answer, (known.is_some(), is_refusal)));
+        return Err(not_taken(run, &item, &answer, known.is_some()));
     };
     let index = run.verified(&item, receipt, memo)?;
     run.counts.took(answer.took, due.elapsed());
@@ -244,17 +250,12 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// A sound statement without a receipt. If the log never took one like it,
-/// it may be set up for others.
-fn not_taken(
-    run: &Run,
-    item: &Item,
-    answer: &Response,
-    (known, is_refusal): (bool, bool),
-) -> anyhow::Error {
+/// A valid statement without a receipt. If the log never took one like it, its
+/// policy may not admit them.
+fn not_taken(run: &Run, item: &Item, answer: &Response, known: bool) -> anyhow::Error {
     let (kind, key) = (item.kind.name(), item.key.name());
     let what = format!("{kind} signed with {key}: {}", answer.problem);
-    if !is_refusal {
+    if !answer.is_refusal() {
         return shown(item, answer, Broken::new(Promise::Answers, what)).into();
     }
     if known || run.admits(item, false) {
