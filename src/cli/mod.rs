@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand};
 
 use check::{audit, pacr, pca, trace, trust, verify};
 use exit::broken_store;
-use operate::{backup, config, dev, fsck, health, init, key, packaging, policy, replay, serve};
+use operate::{backup, config, dev, fsck, init, packaging, policy, replay, serve};
 use output::{Out, OutputArgs};
 use produce::{keygen, outbox, register, seal};
 use read::{inspect, lineage, prove, search};
@@ -105,7 +105,7 @@ enum Verb {
     Trace(trace::Verb),
     /// Rotate the service key
     #[command(subcommand)]
-    Key(key::Verb),
+    Key(init::KeyVerb),
     /// Show and change which logs and issuers are trusted
     #[command(subcommand)]
     Trust(trust::Verb),
@@ -113,7 +113,7 @@ enum Verb {
     #[command(subcommand)]
     Config(config::Verb),
     /// Ask a running log for its health
-    Health(health::Args),
+    Health(serve::HealthArgs),
     /// Print a completion script for a shell
     Completions(packaging::CompletionsArgs),
     /// Write manual pages into a directory
@@ -169,10 +169,10 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Exit> {
         Verb::Dev(args) => on_network(dev::run(&args, out)),
         Verb::Find(args) => on_network(search::find(&args, out)),
         Verb::Fsck(args) => fsck::run(&args, out),
-        Verb::Health(args) => on_network(health::run(&args, out)),
+        Verb::Health(args) => on_network(serve::health(&args, out)),
         Verb::Init(args) => init::run(&args, out),
         Verb::Inspect(args) => inspect::run(&args, out),
-        Verb::Key(verb) => key::run(&verb, out),
+        Verb::Key(verb) => init::rotate_key(&verb, out),
         Verb::Keygen(args) => keygen::run(&args, out),
         Verb::Lineage(args) => on_network(lineage::run(&args, out)),
         Verb::Log(args) => on_network(search::log(&args, out)),

@@ -85,7 +85,7 @@ fn verify_diff_and_show_files() {
         (0, "two", "yes  8 events in 2 sessions, complete"),
         (1, "gap", "no  4 events in 1 sessions, broken"),
         (1, "empty", "no  0 events in 0 sessions, broken"),
-        (3, "part", "cannot tell  sound, but it does not begin its session"),
+        (3, "part", "cannot tell  intact, but the beginning of a session is missing"),
     ] {
         let text = run(folder, exit, &format!("trace verify {file}"));
         assert!(text.lines().last().unwrap().starts_with(verdict), "{text}");

@@ -131,7 +131,7 @@ struct ConditionView<'a> {
 impl<'a> RuleView<'a> {
     fn new(trace: &'a RuleTrace) -> Self {
         let condition = |c: &'a ConditionTrace| ConditionView {
-            condition: &c.condition,
+            condition: c.condition,
             held: c.held,
             wanted: &c.wanted,
             saw: &c.saw,

@@ -1,4 +1,5 @@
-//! `capstan serve`: runs a log until SIGTERM or SIGINT.
+//! `capstan serve` runs a log until SIGTERM or SIGINT; `capstan health` asks a
+//! running one how it is.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::output::{LogWriter, Out};
+use crate::cli::client::target::{self, Ca};
+use crate::cli::output::{LogWriter, Out, chain};
 use crate::cli::settings::{self, Given};
 use crate::cli::{CliError, Exit, broken_store};
 use crate::config::{Config, LogFormat};
@@ -149,7 +151,7 @@ fn reload_on_hangup(
                 None | Some(Ok(false)) => {}
                 Some(Ok(true)) => tracing::info!("reloaded the TLS certificate"),
                 Some(Err(error)) => {
-                    let why = crate::cli::output::chain(&error.into());
+                    let why = chain(&error.into());
                     tracing::error!(
                         "cannot reload the TLS certificate, the old one stays in use: {why}"
                     );
@@ -159,10 +161,46 @@ fn reload_on_hangup(
                 Ok(changed) if changed.is_empty() => tracing::info!("reload: nothing changed"),
                 Ok(changed) => tracing::info!(changed = changed.join(" and "), "reloaded"),
                 Err(error) => {
-                    let why = crate::cli::output::chain(&error.into());
+                    let why = chain(&error.into());
                     tracing::error!("reload failed, the old rules stay in force: {why}");
                 }
             }
         }
     })
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan health --url http://127.0.0.1:8787")]
+pub(in crate::cli) struct HealthArgs {
+    /// Address of the log [default: $CAPSTAN_URL, then the port of $CAPSTAN_LISTEN, or 8787, on this machine]
+    #[arg(long)]
+    url: Option<String>,
+    #[command(flatten)]
+    ca: Ca,
+}
+
+#[derive(Serialize)]
+struct HealthReport {
+    ok: bool,
+    code: &'static str,
+    url: String,
+}
+
+pub(in crate::cli) async fn health(args: &HealthArgs, out: &Out) -> anyhow::Result<Exit> {
+    let url = args.url.clone().or_else(target::from_environment).unwrap_or_else(on_this_machine);
+    let client = args.ca.client(&url, None)?;
+    let asked = client.once(client.url("health")?, "application/json", None).await;
+    // Unreachable does not mean unhealthy, so this is not a "no".
+    let reply = asked.map_err(|error| CliError::failed("unreachable", chain(&error)))?;
+    if reply.status != 200 {
+        return Err(CliError { exit: Exit::No, ..reply.problem() }.into());
+    }
+    out.answer(&HealthReport { ok: true, code: "ok", url }, "ok")?;
+    Ok(Exit::Yes)
+}
+
+fn on_this_machine() -> String {
+    let listen = std::env::var("CAPSTAN_LISTEN").ok();
+    let port = listen.as_deref().and_then(|listen| listen.rsplit(':').next()).unwrap_or("8787");
+    format!("http://127.0.0.1:{port}")
 }

@@ -157,7 +157,7 @@ pub(super) fn one_of_each() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         "carp_version": "1.0", "request_id": id, "timestamp": "2024-12-28T12:00:00.000Z",
         "operation": "resolve",
         "requester": { "agent_id": "bot", "session_id": id, "parent_session_id": null },
-        "task": { "goal": "g", "risk_tier": "low" }, "atlas_ids": ["com.example.sandbox"], "context": {},
+        "task": { "goal": "g", "risk_tier": "low" }, "atlas_ids": ["com.example.desk"], "context": {},
     });
     let resolved = json!({
         "carp_version": "1.0", "resolution_id": other, "request_id": id,
@@ -168,7 +168,7 @@ pub(super) fn one_of_each() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         "constraints": [], "ttl_seconds": 300, "trace_id": id,
     });
     let manifest = json!({
-        "atlas_version": "1.0", "atlas_id": "com.example.sandbox", "version": "1.2.3", "name": "n",
+        "atlas_version": "1.0", "atlas_id": "com.example.desk", "version": "1.2.3", "name": "n",
         "description": "d", "authors": ["a"], "license": "MIT", "domains": ["x"],
         "capabilities": [{ "capability_id": "read", "name": "n", "description": "d", "actions": ["t.look"], "context_packs": [] }],
         "context_packs": [],
