@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use serde::{Serialize, Serializer};
 
 use super::CliError;
 use super::output::{Out, stdout_is_terminal};
@@ -29,52 +30,82 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
     String::from_utf8(read(path)?).with_context(|| format!("{} is not text", path.display()))
 }
 
-/// Writes to a file, or to standard output when that is not a screen.
+/// Writes to a file, or to standard output unless that is a terminal.
 pub(super) fn write(path: Option<&Path>, bytes: &[u8], out: &Out) -> anyhow::Result<()> {
     match path {
         Some(path) if path != Path::new("-") => write_file(path, bytes),
         None if stdout_is_terminal() => {
-            let stop = CliError::failed("usage", "the result is binary and would go to the screen");
-            Err(stop.next("the same command with `-o FILE`").into())
+            let error =
+                CliError::failed("usage", "the result is binary; it is not written to a terminal");
+            Err(error.next("the same command with `-o FILE`").into())
         }
         _ => out.raw(bytes),
     }
 }
 
-/// A result that is bytes: goes to a file or to standard output. With
-/// `--json` the object names the file, or holds the bytes in base64.
-pub(super) fn deliver(result: Delivery<'_>, out: &Out) -> anyhow::Result<()> {
-    let Delivery { output, name, bytes, mut object } = result;
-    let path = output.filter(|path| *path != Path::new("-"));
-    if let Some(path) = path {
-        write_file(path, bytes)?;
-        object.insert("output".to_owned(), path.display().to_string().into());
-        if !out.is_json() {
-            out.note(printable!("wrote {}", path.display()));
-        }
-    }
-    object.insert("ok".to_owned(), true.into());
-    object.insert("code".to_owned(), "ok".into());
-    match (out.is_json(), path) {
-        (true, None) => object.insert(name.to_owned(), text::base64(bytes).into()),
-        (true, Some(_)) => None,
-        (false, Some(_)) => return Ok(()),
-        (false, None) => return write(output, bytes, out),
-    };
-    out.answer(&object, "")
-}
-
-/// What a verb made, and where it goes.
+/// A binary result, for a file or standard output. With `--json` the object
+/// names the file, or holds the bytes in base64.
+#[derive(Serialize)]
 pub(super) struct Delivery<'a> {
-    pub(super) output: Option<&'a Path>,
-    /// What the bytes are called in the object.
-    pub(super) name: &'static str,
-    pub(super) bytes: &'a [u8],
-    /// What else the object says.
-    pub(super) object: serde_json::Map<String, serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    ok: bool,
+    code: &'static str,
+    #[serde(flatten)]
+    content: Option<Content<'a>>,
 }
 
-/// Replaces a file as a whole, or leaves it alone.
+/// The member name and the bytes.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Content<'a> {
+    #[serde(serialize_with = "as_base64")]
+    Statement(&'a [u8]),
+    #[serde(serialize_with = "as_base64")]
+    Receipt(&'a [u8]),
+    #[serde(serialize_with = "as_base64")]
+    Bundle(&'a [u8]),
+}
+
+fn as_base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&text::base64(bytes))
+}
+
+impl<'a> Delivery<'a> {
+    pub(super) fn new(content: Content<'a>) -> Self {
+        Self { id: None, output: None, ok: true, code: "ok", content: Some(content) }
+    }
+
+    pub(super) fn with_id(self, id: String) -> Self {
+        Self { id: Some(id), ..self }
+    }
+
+    pub(super) fn send(mut self, output: Option<&Path>, out: &Out) -> anyhow::Result<()> {
+        let Some(Content::Statement(bytes) | Content::Receipt(bytes) | Content::Bundle(bytes)) =
+            self.content
+        else {
+            return Ok(());
+        };
+        match output.filter(|path| *path != Path::new("-")) {
+            Some(path) => {
+                write_file(path, bytes)?;
+                if !out.is_json() {
+                    out.note(printable!("wrote {}", path.display()));
+                    return Ok(());
+                }
+                self.output = Some(path.display().to_string());
+                self.content = None;
+            }
+            None if !out.is_json() => return write(output, bytes, out),
+            None => {}
+        }
+        out.answer(&self, "")
+    }
+}
+
+/// Replaces a file atomically.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
@@ -92,7 +123,7 @@ pub fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
     SigningKey::from_pem(&pem).with_context(|| format!("{}", path.display()))
 }
 
-/// Who gives the public half gets told so, not that its mode is wrong.
+/// A public key gets its own message, not one about the file mode.
 fn refuse_public(path: &Path) -> Result<(), CliError> {
     let is_public =
         std::fs::read_to_string(path).is_ok_and(|text| text.contains("-----BEGIN PUBLIC KEY-----"));
@@ -100,13 +131,13 @@ fn refuse_public(path: &Path) -> Result<(), CliError> {
         return Ok(());
     }
     let what = format!("{} is a public key; signing needs the private one", path.display());
-    let stop = CliError::failed("public-key", what);
+    let error = CliError::failed("public-key", what);
     let private = path.with_extension("");
     let is_named_so = path.extension().is_some_and(|ext| ext == "pub") && private.exists();
-    Err(if is_named_so { stop.next(format!("--key {}", private.display())) } else { stop })
+    Err(if is_named_so { error.next(format!("--key {}", private.display())) } else { error })
 }
 
-/// What a file is that nothing can be verified about.
+/// Recognises keys and certificates, which are not evidence to verify.
 pub(super) fn not_evidence(bytes: &[u8]) -> Option<&'static str> {
     let text = std::str::from_utf8(bytes).ok()?;
     if text.contains("PRIVATE KEY-----") {
@@ -163,8 +194,8 @@ pub(super) fn user_directory() -> Option<PathBuf> {
     Some(config.join("capstan"))
 }
 
-/// Whom the user believes. Without a trust file: nobody. A file whose anchors
-/// do not say whom they may speak for answers no question.
+/// The trust file; without one nothing is trusted. Fails if an anchor has no
+/// scope.
 pub(super) fn trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
     let trust = any_trust(flag)?;
     let Some(name) = trust.unscoped().into_iter().next() else { return Ok(trust) };
@@ -175,7 +206,7 @@ pub(super) fn trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
     Err(CliError::cannot_tell(error.code(), format!("{path}: {error}")).next(next).into())
 }
 
-/// The same, whatever its anchors say.
+/// The same, with or without scopes.
 pub(super) fn any_trust(flag: Option<&Path>) -> anyhow::Result<TrustAnchors> {
     let Some((path, asked_for)) = trust_path(flag) else { return Ok(TrustAnchors::default()) };
     if !asked_for && !path.exists() {

@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand};
 
 use check::{audit, pacr, pca, trace, trust, verify};
 use exit::broken_store;
-use operate::{backup, config, dev, fsck, health, init, key, packaging, policy, replay, serve};
+use operate::{backup, config, dev, fsck, init, packaging, policy, replay, serve};
 use output::{Out, OutputArgs};
 use produce::{keygen, outbox, register, seal};
 use read::{inspect, lineage, prove, search};
@@ -73,7 +73,7 @@ enum Verb {
     Story(search::StoryArgs),
     /// Show causes and effects of a causal record
     Lineage(lineage::Args),
-    /// List records with a pending approval or outcome
+    /// List blocked, deferred and escalated records that no later record closed
     OpenItems(search::OpenArgs),
     /// Save a statement with its receipt and everything needed to verify it
     Bundle(prove::BundleArgs),
@@ -105,7 +105,7 @@ enum Verb {
     Trace(trace::Verb),
     /// Rotate the service key
     #[command(subcommand)]
-    Key(key::Verb),
+    Key(init::KeyVerb),
     /// Show and change which logs and issuers are trusted
     #[command(subcommand)]
     Trust(trust::Verb),
@@ -113,7 +113,7 @@ enum Verb {
     #[command(subcommand)]
     Config(config::Verb),
     /// Ask a running log for its health
-    Health(health::Args),
+    Health(serve::HealthArgs),
     /// Print a completion script for a shell
     Completions(packaging::CompletionsArgs),
     /// Write manual pages into a directory
@@ -123,8 +123,9 @@ enum Verb {
 /// Runs one command line of `capstan` to its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     run_program(
+        "capstan",
         arguments,
-        |cli: &Cli| cli.output.out(),
+        |cli: &Cli| cli.output,
         |cli, out| {
             let out_for_store = *out;
             store::on_fatal_panic(move |error| {
@@ -137,14 +138,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Parses a command line, runs it, and turns the result into an exit code.
 pub fn run_program<P: Parser>(
+    program: &'static str,
     arguments: impl IntoIterator<Item = OsString>,
-    out_of: impl FnOnce(&P) -> Out,
+    flags: impl FnOnce(&P) -> OutputArgs,
     act: impl FnOnce(P, &Out) -> anyhow::Result<Exit>,
 ) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     match P::try_parse_from(&arguments) {
         Ok(parsed) => {
-            let out = out_of(&parsed);
+            let out = flags(&parsed).out(program);
             match act(parsed, &out) {
                 Ok(exit) => exit.code(),
                 Err(error) => out.error(&error),
@@ -152,7 +154,7 @@ pub fn run_program<P: Parser>(
         }
         Err(error) => {
             let json = arguments.iter().any(|argument| argument == "--json");
-            output::usage(error, &Out::new(json, false))
+            output::usage(error, &Out::new(program, json, false))
         }
     }
 }
@@ -167,10 +169,10 @@ fn act(verb: Verb, out: &Out) -> anyhow::Result<Exit> {
         Verb::Dev(args) => on_network(dev::run(&args, out)),
         Verb::Find(args) => on_network(search::find(&args, out)),
         Verb::Fsck(args) => fsck::run(&args, out),
-        Verb::Health(args) => on_network(health::run(&args, out)),
+        Verb::Health(args) => on_network(serve::health(&args, out)),
         Verb::Init(args) => init::run(&args, out),
         Verb::Inspect(args) => inspect::run(&args, out),
-        Verb::Key(verb) => key::run(&verb, out),
+        Verb::Key(verb) => init::rotate_key(&verb, out),
         Verb::Keygen(args) => keygen::run(&args, out),
         Verb::Lineage(args) => on_network(lineage::run(&args, out)),
         Verb::Log(args) => on_network(search::log(&args, out)),

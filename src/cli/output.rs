@@ -29,22 +29,24 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Prints as these flags say.
-    pub fn out(&self) -> Out {
-        Out::new(self.json, self.quiet)
+    /// The output of a program, as these flags say.
+    pub fn out(&self, program: &'static str) -> Out {
+        Out::new(program, self.json, self.quiet)
     }
 }
 
 /// Where and how to print.
 #[derive(Clone, Copy)]
 pub struct Out {
+    /// The prefix of errors.
+    program: &'static str,
     json: bool,
     quiet: bool,
 }
 
 impl Out {
-    pub(super) fn new(json: bool, quiet: bool) -> Self {
-        Self { json, quiet }
+    pub(super) fn new(program: &'static str, json: bool, quiet: bool) -> Self {
+        Self { program, json, quiet }
     }
 
     /// The result: one JSON object, or text for people.
@@ -93,35 +95,35 @@ impl Out {
         }
     }
 
-    /// Something a person may want to know.
+    /// A message for people; `--quiet` hides it.
     pub fn note(&self, text: impl Into<Printable>) {
         if !self.quiet {
             say(text.into());
         }
     }
 
-    /// Something went wrong that does not end the work.
+    /// An error that does not end the program.
     pub(super) fn complain(&self, text: impl Into<Printable>) {
-        say(printable!("capstan: {}", text.into()));
+        say(printable!("{}: {}", self.program, text.into()));
     }
 
-    /// Prints an error once, with its causes and the next step; gives the
-    /// exit code.
+    /// Prints an error with its causes and the next step; returns the exit
+    /// code.
     pub(super) fn error(&self, error: &anyhow::Error) -> u8 {
-        let stop = error.downcast_ref::<CliError>();
+        let known = error.downcast_ref::<CliError>();
         let text = chain(error);
         self.complain(Printable::long(&text));
-        let details = stop.and_then(|stop| stop.details.as_ref());
+        let details = known.and_then(|known| known.details.as_ref());
         if let Some(details) = details {
             say(details.clone());
         }
-        if let Some(next) = stop.and_then(|stop| stop.next.as_ref()) {
+        if let Some(next) = known.and_then(|known| known.next.as_ref()) {
             say(printable!("try: {}", Printable::long(next)));
         }
-        let exit = stop.map_or(Exit::Failed, |stop| stop.exit);
+        let exit = known.map_or(Exit::Failed, |known| known.exit);
         if self.json {
             let ok = (exit == Exit::No).then_some(false);
-            let code = stop.map_or("failed", |stop| stop.code);
+            let code = known.map_or("failed", |known| known.code);
             let details = details.map(|details| details.without_end().to_owned());
             let _gone = self.answer(&Failed { ok, code, error: text, details }, "");
         }
@@ -133,7 +135,7 @@ impl Out {
         self.json
     }
 
-    /// Whether a person can be asked.
+    /// Whether there is a terminal to ask on.
     pub(super) fn can_ask(&self) -> bool {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
@@ -200,7 +202,7 @@ impl Live {
         self.0.set_message(lines.into().as_str().to_owned());
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         self.0.finish_and_clear();
     }
@@ -277,8 +279,8 @@ pub(super) fn usage(mut error: clap::Error, out: &Out) -> u8 {
         let _gone = error.print();
         return code;
     }
-    if let Some(stop) = moved(&error) {
-        return out.error(&stop.into());
+    if let Some(error) = moved(&error) {
+        return out.error(&error.into());
     }
     let typed: Vec<_> = error
         .context()
@@ -318,6 +320,6 @@ fn moved(error: &clap::Error) -> Option<CliError> {
         "conformance" => ("the PCA conformance suite", "capstan-pca-conformance"),
         _ => return None,
     };
-    let stop = CliError::failed("usage", format!("{what} is the program {program}"));
-    Some(stop.next(format!("cargo run --package capstan-tools --bin {program}")))
+    let error = CliError::failed("usage", format!("{what} is the program {program}"));
+    Some(error.next(format!("cargo run --package capstan-tools --bin {program}")))
 }

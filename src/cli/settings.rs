@@ -10,8 +10,8 @@ use crate::wire::printable::{Printable, printable};
 const NOT_SETTINGS: [&str; 5] =
     ["CAPSTAN_TRUST", "CAPSTAN_TOKEN", "CAPSTAN_OUTBOX", "CAPSTAN_URL", "CAPSTAN_CA"];
 
-/// Settings that cannot be used.
-pub(super) const WRONG: &str = "config";
+/// The code of settings that cannot be used.
+pub(super) const INVALID: &str = "config";
 
 /// What the command line says about settings.
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub(super) fn load(given: &Given<'_>) -> anyhow::Result<Loaded> {
     loaded.map_err(|mistakes| {
         let mut lines = Printable::default();
         mistakes.0.iter().for_each(|mistake| lines.line(printable!("  {}", mistake)));
-        CliError::failed(WRONG, "the settings are wrong").details(lines).into()
+        CliError::failed(INVALID, "the settings have mistakes").details(lines).into()
     })
 }
 

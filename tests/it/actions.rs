@@ -173,7 +173,7 @@ fn response() -> Attachments {
 
 /// Every way an action ends, in one log: registered, anchored, explained.
 #[test]
-fn every_ending_is_evidence() {
+fn every_verdict_is_recorded() {
     let world = World::new(include_str!("../../policy/agents.toml"));
     let payment = |status: &str| json!({"type": "send_payment", "status": status, "external_ref": "po-7781", "irreversibility_class": "one_way_recoverable"});
     let mut planned = payment("planned");
@@ -200,7 +200,7 @@ fn every_ending_is_evidence() {
 
 /// A decision handed to a human stays open until a later Capsule closes it.
 #[test]
-fn a_human_closes_what_was_open() {
+fn superseding_record_closes_open_item() {
     let world = World::new(include_str!("../../policy/agents.toml"));
     let waiting = json!({"decision": "needs_input", "approver": "human", "human_disposed": false, "verdict_class": "hitl_dispatched"});
     let open = world.register(&described("pay-4", waiting, None), Attachments::default());
@@ -228,7 +228,7 @@ fn a_human_closes_what_was_open() {
 /// Parents and children in one request, under a policy that wants to know
 /// every parent: a statement is decided after those before it.
 #[test]
-fn a_chain_is_registered_in_one_batch() {
+fn chain_registers_in_one_batch() {
     let world = World::new(include_str!("../../policy/agents-strict.toml"));
     let chain = |action: &str| {
         let mut parent = None;
@@ -272,7 +272,7 @@ fn a_chain_is_registered_in_one_batch() {
 
 /// A reversal is a statement of its own; the original is not touched.
 #[test]
-fn an_outcome_joins_its_action_by_subject() {
+fn outcome_joins_action_by_subject() {
     let world = World::new(include_str!("../../policy/agents.toml"));
     let effect = json!({"type": "send_payment", "status": "confirmed", "external_ref": "po-9"});
     let paid =
@@ -310,7 +310,7 @@ fn an_outcome_joins_its_action_by_subject() {
 /// A log that takes outcomes from anybody says who told each, and how they
 /// were known; what calls itself an action is joined to nothing.
 #[test]
-fn a_stranger_does_not_take_back_in_silence() {
+fn foreign_reversal_is_flagged() {
     let policy = "name = \"any\"\n[[allow]]\nprofile = [\"capsule\", \"capsule-outcome\"]\n";
     let world = World::new(policy);
     let effect = json!({"type": "send_payment", "status": "confirmed", "external_ref": "po-9"});
@@ -355,7 +355,7 @@ fn a_stranger_does_not_take_back_in_silence() {
 /// Payloads no producer makes: a finding or a 400, never a 5xx, never a word
 /// about a panic.
 #[test]
-fn hostile_payloads_are_refused_politely() {
+fn hostile_payloads_are_refused() {
     let world = World::new(include_str!("../../policy/agents.toml"));
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
     let brackets = "[".repeat(59 * 1024);

@@ -236,7 +236,7 @@ fn trust_upgrade_by_flags() {
     let upgrade =
         |words: &[&str]| sandbox.capstan(&[&["trust", "upgrade", "trust.toml"], words].concat());
     for (words, part) in [
-        (&[][..], "whom may own root speak for"),
+        (&[][..], "no flag says which names own root may certify"),
         (&["--anchor", "partner root", "--dns", "*"], "no anchor \"partner root\" lacks a scope"),
         (&["--spiffe", "spiffe://prod.example"], "without spiffe://"),
     ] {

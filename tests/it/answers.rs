@@ -180,7 +180,7 @@ fn every_verb_prints_one_object() {
 }
 
 #[test]
-fn bytes_are_in_the_object_or_in_the_file_it_names() {
+fn binary_results_are_base64_or_in_named_file() {
     let sandbox = Sandbox::furnished();
     let flags = "--key agent.key --content-type text/plain --iss a --sub b";
     let inside = sandbox.object(&format!("seal payload.json {flags}"));
@@ -193,7 +193,7 @@ fn bytes_are_in_the_object_or_in_the_file_it_names() {
 }
 
 #[test]
-fn a_bundle_is_shown_and_its_payload_written() {
+fn inspect_shows_bundle_and_writes_payload() {
     let sandbox = Sandbox::furnished();
     let (_log, first) = sandbox.start("serve --data log --listen 127.0.0.1:0");
     let url = first.trim().strip_prefix("listening on ").unwrap().to_owned();
@@ -213,7 +213,7 @@ fn a_bundle_is_shown_and_its_payload_written() {
 }
 
 #[test]
-fn a_wrong_question_is_no_answer() {
+fn bad_requests_exit_with_2() {
     let sandbox = Sandbox::furnished();
     let rows = [
         ("log --data log --limit 500", "500 is not in 1..=200"),
@@ -237,7 +237,7 @@ fn a_wrong_question_is_no_answer() {
 }
 
 #[test]
-fn nothing_to_show_is_said() {
+fn empty_results_print_none() {
     let sandbox = Sandbox::furnished();
     for line in ["find nothing --data log", "open-items --data log", "log --data log --issuer x"] {
         assert_eq!(sandbox.expect(0, line), "none\n", "capstan {line}");
@@ -248,7 +248,7 @@ fn nothing_to_show_is_said() {
 /// Statements that nobody signed are refusals as well; they do not push out
 /// those of people with keys.
 #[test]
-fn refusals_at_the_signature_are_kept() {
+fn refusals_of_bad_signatures_are_listed() {
     let sandbox = Sandbox::furnished();
     let (log, first) = sandbox.start("serve --data log --listen 127.0.0.1:0");
     let url = first.trim().strip_prefix("listening on ").unwrap().to_owned();

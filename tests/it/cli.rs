@@ -103,7 +103,7 @@ impl Drop for Running {
 /// In the description, by flag, or in neither: then the action is its own
 /// decision.
 #[test]
-fn a_producer_names_the_decision() {
+fn decision_id_is_sealed() {
     let sandbox = Sandbox::new();
     sandbox.expect(0, "keygen --output agent.key");
     let action = |id: &str| {
@@ -166,7 +166,7 @@ fn examples_are_sealed_as_printed() {
 }
 
 #[test]
-fn exit_codes_are_a_contract() {
+fn exit_codes_match_results() {
     let sandbox = Sandbox::new();
     sandbox.seal("one");
     std::fs::write(sandbox.path("bad.cose"), "garbage").unwrap();
@@ -284,7 +284,7 @@ fn moved_commands_name_their_program() {
 }
 
 #[test]
-fn json_is_one_object_whatever_happens() {
+fn json_output_is_one_object() {
     let sandbox = Sandbox::new();
     sandbox.seal("one");
     std::fs::write(sandbox.path("bad.cose"), "garbage").unwrap();
@@ -316,7 +316,7 @@ fn json_is_one_object_whatever_happens() {
 }
 
 #[test]
-fn private_keys_are_private_and_never_replaced() {
+fn private_keys_are_0600_and_never_overwritten() {
     let sandbox = Sandbox::new();
     for algorithm in ["ES256", "ES384", "Ed25519"] {
         let file = format!("{algorithm}.key");
@@ -337,7 +337,7 @@ fn private_keys_are_private_and_never_replaced() {
 }
 
 #[test]
-fn a_pinned_key_decides_offline() {
+fn pinned_key_verifies_offline() {
     let sandbox = Sandbox::new();
     sandbox.seal("one");
     sandbox.expect(0, "keygen --output other.key");
@@ -355,7 +355,7 @@ fn a_pinned_key_decides_offline() {
 }
 
 #[test]
-fn a_log_is_made_once_and_checks_out() {
+fn init_refuses_existing_log_and_fsck_passes() {
     let sandbox = Sandbox::new();
     sandbox.init();
     let key = std::fs::read_dir(sandbox.path("log/keys")).unwrap().count();
@@ -367,7 +367,7 @@ fn a_log_is_made_once_and_checks_out() {
 
 /// The whole road: register, believe, verify, audit, rotate, roll back.
 #[test]
-fn a_statement_is_registered_verified_and_audited() {
+fn register_verify_and_audit_statement() {
     let sandbox = Sandbox::new();
     sandbox.init();
     sandbox.seal("one");
@@ -410,12 +410,12 @@ fn a_statement_is_registered_verified_and_audited() {
         serde_json::from_slice(&std::fs::read(sandbox.path("audit.json")).unwrap()).unwrap();
     std::fs::write(sandbox.path("older"), audited["note"].as_str().unwrap()).unwrap();
     sandbox.expect(0, "verify older --trust trust.toml");
-    older_is_believed_by_its_signature(&sandbox);
+    older_checkpoint_needs_valid_signature(&sandbox);
     rotate_and_roll_back(&sandbox);
 }
 
 /// A consistency receipt is worth as much as the tree it grew from.
-fn older_is_believed_by_its_signature(sandbox: &Sandbox) {
+fn older_checkpoint_needs_valid_signature(sandbox: &Sandbox) {
     let judged = |exit, older: &str, trust: &str| {
         let line = format!("verify growth.receipt --older {older} --trust {trust} --json");
         let report = sandbox.json(exit, &line);
@@ -488,7 +488,7 @@ fn wait_until_healthy(sandbox: &Sandbox, url: &str) {
 }
 
 #[test]
-fn a_reload_takes_what_is_good_and_keeps_the_old_otherwise() {
+fn reload_keeps_old_policy_on_error() {
     let sandbox = Sandbox::new();
     sandbox.init();
     sandbox.seal("one");
@@ -513,7 +513,7 @@ fn a_reload_takes_what_is_good_and_keeps_the_old_otherwise() {
 }
 
 #[test]
-fn dev_leaves_nothing_behind_and_its_receipts_warn() {
+fn dev_deletes_its_data_and_receipts_warn() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("tmp")).unwrap();
     let mut command = sandbox.command("dev --listen 127.0.0.1:0");
@@ -545,7 +545,7 @@ fn dev_leaves_nothing_behind_and_its_receipts_warn() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_stdout_is_not_an_error() {
     let sandbox = Sandbox::new();
     let mut child =
         sandbox.command("config print --default").stdout(Stdio::piped()).spawn().unwrap();

@@ -137,19 +137,19 @@ fn ambiguous_name_lists_candidates() {
     let (sandbox, _log, url) = furnished();
     let outcome = ["seal", "done.json", "--key", "agent.key", "--iss", "a", "--outcome-of", "#3"];
     let rows: [(&[&str], i32, &str, &[&str]); 10] = [
-        (&outcome, 1, "not-a-capsule", &["#3 is no capsule"]),
+        (&outcome, 1, "not-a-capsule", &["#3 is not a capsule"]),
         (&["bundle", "2"], 2, "ambiguous", &["  #2 ", "  #3 "]),
         (&["prove", "twice"], 2, "ambiguous", &["  #4 ", "  #5 "]),
         (&["story", "2"], 2, "ambiguous", &["  #2 ", "  #3 "]),
         (&["bundle", "nothing"], 1, "not-found", &[]),
         (&["bundle", "#99"], 1, "not-found", &[]),
         (&["story", "nothing"], 1, "not-found", &[]),
-        (&["lineage", "#3"], 1, "not-a-causal-record", &["#3 is no causal record"]),
+        (&["lineage", "#3"], 1, "not-a-causal-record", &["#3 is not a causal record"]),
         (
             &["seal", "done.json", "--key", "agent.key", "--supersedes", "#3"],
             1,
             "not-a-capsule",
-            &["#3 is no capsule"],
+            &["#3 is not a capsule"],
         ),
         (
             &["seal", "done.json", "--key", "agent.key", "--supersedes", "note-1.cose"],

@@ -133,7 +133,7 @@ const PROBLEM: &str = r#"{"title":"Bad Request","detail":"the policy says no","c
 /// Everything a server can say but a receipt: the record stays, and reaches
 /// the right log later.
 #[test]
-fn no_answer_but_a_receipt_takes_a_record_out() {
+fn record_stays_in_outbox_without_receipt() {
     let sandbox = sandbox();
     sandbox.init();
     let log = sandbox.start(&format!("{SERVE} 127.0.0.1:0"));
@@ -218,7 +218,7 @@ fn no_answer_but_a_receipt_takes_a_record_out() {
 
 /// `register` writes down what it was sent, and says that it is wrong.
 #[test]
-fn a_receipt_that_is_wrong_is_kept_and_named() {
+fn invalid_receipt_is_kept_in_outbox() {
     let sandbox = sandbox();
     sandbox.init();
     let log = sandbox.start(&format!("{SERVE} 127.0.0.1:0"));
@@ -254,7 +254,7 @@ fn private(sandbox: &Sandbox) {
 }
 
 #[test]
-fn what_a_log_refuses_is_kept_with_the_reason() {
+fn refused_record_is_kept_with_reason() {
     let sandbox = sandbox();
     let json = "application/problem+json";
     let url = server(move |s, _| respond(s, "400 Bad Request", json, PROBLEM.as_bytes()));
@@ -281,7 +281,7 @@ fn what_a_log_refuses_is_kept_with_the_reason() {
 
 /// The outbox remembers which log each record is for.
 #[test]
-fn a_record_goes_to_the_log_it_was_meant_for() {
+fn flush_sends_record_to_its_own_log() {
     let sandbox = sandbox();
     sandbox.init();
     let log = sandbox.start(&format!("{SERVE} 127.0.0.1:0"));
@@ -304,7 +304,7 @@ fn a_record_goes_to_the_log_it_was_meant_for() {
 
 /// The record is on the disk before anything is sent.
 #[test]
-fn a_kill_between_seal_and_send_loses_nothing() {
+fn kill_between_seal_and_send_loses_nothing() {
     let sandbox = sandbox();
     let (sender, receiver) = mpsc::channel();
     let (release, held) = mpsc::channel::<()>();
@@ -332,7 +332,7 @@ fn a_kill_between_seal_and_send_loses_nothing() {
 
 /// Processes on one outbox neither send twice nor lose.
 #[test]
-fn many_processes_share_an_outbox() {
+fn processes_share_outbox() {
     let sandbox = sandbox();
     sandbox.init();
     let silent = server(|_, _| ());
@@ -365,7 +365,7 @@ fn many_processes_share_an_outbox() {
 }
 
 #[test]
-fn one_sealed_record_is_one_and_two_actions_are_two() {
+fn idempotency_key_deduplicates_records() {
     let sandbox = sandbox();
     sandbox.init();
     describe(&sandbox, "plain", false);

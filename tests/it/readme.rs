@@ -83,7 +83,7 @@ fn dev(home: &Path) -> (Dev, String) {
 }
 
 #[test]
-fn the_walk_through_works_as_printed() {
+fn readme_commands_print_what_it_shows() {
     let readme = include_str!("../../README.md");
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();

@@ -66,7 +66,7 @@ fn succession_is_followed_from_pinned_key() {
         format!("register one.cose two.cose three.cose --url {} --trust trust.toml", log.url);
     let output = sandbox.run(&line);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(stderr(&output).matches("publishes a succession").count(), 1);
+    assert_eq!(stderr(&output).matches("published a succession").count(), 1);
     // `trust add` follows as well, without a prompt.
     std::fs::write(sandbox.path("trust.toml"), &pinned).unwrap();
     sandbox.expect(0, &format!("trust add {} --trust trust.toml", log.url));

@@ -114,13 +114,13 @@ fn client_takes_url_and_ca_from_environment() {
     let (_running, line) = start(&data, &certificate, &key);
     let url = line.strip_prefix("listening on ").unwrap();
 
-    let untrusted = "is not believed: it is self-signed, or its CA is not one this system believes";
+    let untrusted = "is not trusted: it is self-signed, or this system does not trust its CA";
     let by_ca = format!("log --url {url} --ca tls.pem");
     let rows: [Row<'_>; 9] = [
         (2, &[], "log", "try: --url URL, CAPSTAN_URL in the environment"),
         (2, &[("CAPSTAN_URL", url)], "log", untrusted),
         (2, &[("CAPSTAN_URL", url)], "log", "give it with --ca FILE (or CAPSTAN_CA)"),
-        (2, &[("CAPSTAN_URL", url), ("CAPSTAN_CA", "other.pem")], "log", "is not believed"),
+        (2, &[("CAPSTAN_URL", url), ("CAPSTAN_CA", "other.pem")], "log", "is not trusted"),
         (2, &[("CAPSTAN_URL", url), ("CAPSTAN_CA", "empty.pem")], "log", "holds no certificate"),
         (0, &[("CAPSTAN_URL", url), ("CAPSTAN_CA", "tls.pem")], "log", ""),
         (0, &[], &by_ca, ""),

@@ -82,10 +82,10 @@ fn verify_diff_and_show_files() {
     assert!(run(folder, 1, "trace verify empty").contains("trace-empty"));
 
     for (exit, file, verdict) in [
-        (0, "two", "yes  8 events in 2 sessions, whole"),
-        (1, "gap", "no  4 events in 1 sessions, not sound"),
-        (1, "empty", "no  0 events in 0 sessions, not sound"),
-        (3, "part", "cannot tell  sound, but it does not begin its session"),
+        (0, "two", "yes  8 events in 2 sessions, complete"),
+        (1, "gap", "no  4 events in 1 sessions, broken"),
+        (1, "empty", "no  0 events in 0 sessions, broken"),
+        (3, "part", "cannot tell  intact, but the beginning of a session is missing"),
     ] {
         let text = run(folder, exit, &format!("trace verify {file}"));
         assert!(text.lines().last().unwrap().starts_with(verdict), "{text}");
@@ -103,7 +103,10 @@ fn verify_diff_and_show_files() {
     let parting = &fork["differences"][0];
     assert_eq!((&parting["kind"], &parting["sequence"]), (&"fork".into(), &2.into()));
     assert_eq!(parting["at"], serde_json::json!(["/event_hash", "/payload/result"]));
-    assert!(run(folder, 1, "trace diff whole fork").contains("they part at event 2 (line 3 of A"));
+    assert!(
+        run(folder, 1, "trace diff whole fork")
+            .contains("they differ from event 2 on (line 3 of A")
+    );
     assert!(run(folder, 1, "trace diff whole short").contains("B ends before event 3"));
     assert_eq!(json(folder, 1, "trace diff short whole")["differences"][0]["kind"], "a-ends");
     assert!(run(folder, 3, "trace diff whole bad").contains("some events cannot"));

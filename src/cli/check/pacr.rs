@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::cli::output::Out;
 use crate::cli::{CliError, Exit, files};
@@ -13,9 +13,9 @@ use crate::wire::printable::{Printable, printable};
 
 #[derive(clap::Subcommand)]
 pub(in crate::cli) enum Verb {
-    /// Say all that is wrong with a record
+    /// List everything wrong with a record
     Check(CheckArgs),
-    /// Say which Estimates of two records overlap
+    /// Show which Estimates of two records overlap
     Compare(CompareArgs),
     /// Export records as W3C PROV-JSON
     Prov(ProvArgs),
@@ -68,8 +68,36 @@ pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     }
 }
 
-/// `ok` as everywhere: no rule refuses the record. Rules 6 and 7 flag, which is
-/// the verdict's to say. A disclosure of something else is a no as well.
+#[derive(Serialize)]
+struct CheckReport<'a> {
+    ok: bool,
+    verdict: &'static str,
+    record_id: Option<String>,
+    intervention: &'static str,
+    sim_real_corr: Option<f64>,
+    payload: &'static str,
+    disclosed: Option<bool>,
+    findings: Vec<RuleFinding<'a>>,
+}
+
+#[derive(Serialize)]
+struct RuleFinding<'a> {
+    code: &'static str,
+    severity: &'static str,
+    rule: Option<u8>,
+    at: &'a str,
+    detail: &'a str,
+}
+
+impl<'a> From<&'a Finding> for RuleFinding<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        let Finding { code, severity, check, at, detail, .. } = finding;
+        Self { code, severity: severity.name(), rule: *check, at, detail }
+    }
+}
+
+/// Not ok if a rule refuses the record or the disclosure does not match. Rules
+/// 6 and 7 only flag, which shows in the verdict.
 fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Exit> {
     let (record, findings) = read(&args.file, args.import)?;
     let verdict = record.verdict();
@@ -78,44 +106,36 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Exit> {
         None => None,
     };
     let ok = verdict != Verdict::Refused && disclosed != Some(false);
-    let noticed = findings.iter().map(|f| {
-        json!({
-            "code": f.code,
-            "severity": f.severity.name(),
-            "rule": f.check,
-            "at": f.at,
-            "detail": f.detail,
-        })
-    });
-    let answer = json!({
-        "ok": ok,
-        "verdict": verdict.name(),
-        "record_id": record.id().map(|id| id.to_string()),
-        "intervention": record.intervention(),
-        "sim_real_corr": record.sim_real_corr(),
-        "payload": record.payload_form().name(),
-        "disclosed": disclosed,
-        "findings": noticed.collect::<Vec<_>>(),
-    });
+    let report = CheckReport {
+        ok,
+        verdict: verdict.name(),
+        record_id: record.id().map(|id| id.to_string()),
+        intervention: record.intervention(),
+        sim_real_corr: record.sim_real_corr(),
+        payload: record.payload_form().name(),
+        disclosed,
+        findings: findings.iter().map(RuleFinding::from).collect(),
+    };
     let mut text = lines(&record, &findings);
-    if let (Some(is_it), Some(path)) = (disclosed, &args.payload) {
-        let said = if is_it { "is what" } else { "is NOT what" };
-        text.push(printable!("\n  {} {} the payload is a digest of", path.display(), said));
+    if let (Some(matches), Some(path)) = (disclosed, &args.payload) {
+        let word = if matches { "matches" } else { "does NOT match" };
+        text.push(printable!("\n  {} {} the digest in the payload", path.display(), word));
     }
-    out.answer(&answer, text)?;
+    out.answer(&report, text)?;
     Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
-/// Whether the payload is the digest of a file.
+/// Whether a file matches the digest in the payload.
 fn disclosed(record: &PacrRecord, path: &Path) -> anyhow::Result<bool> {
     let form = record.payload_form().name();
     let what = format!("the payload is {form}, not hashed: there is nothing to disclose");
-    let stop = || CliError::failed("pacr-payload-not-hashed", what);
-    Ok(record.discloses(&files::read(path)?).ok_or_else(stop)?)
+    let error = || CliError::failed("pacr-payload-not-hashed", what);
+    Ok(record.discloses(&files::read(path)?).ok_or_else(error)?)
 }
 
 fn lines(record: &PacrRecord, findings: &[Finding]) -> Printable {
-    let name = record.id().map_or_else(|| "a record without a name".to_owned(), |i| i.to_string());
+    let name =
+        record.id().map_or_else(|| "a record without an identity".to_owned(), |i| i.to_string());
     let mut text = printable!("{}: {}, {}", record.verdict().name(), name, kind(record));
     for finding in findings {
         let rule = finding.check.map(|rule| format!(" (rule {rule})")).unwrap_or_default();
@@ -136,27 +156,34 @@ fn kind(record: &PacrRecord) -> String {
     }
 }
 
-/// Yes when all overlap: then nothing measured tells the two apart.
+#[derive(Serialize)]
+struct CompareReport {
+    ok: bool,
+    records: [String; 2],
+    estimates: serde_json::Value,
+}
+
+/// Ok if all Estimates overlap: then no measurement distinguishes the records.
 fn compare(args: &CompareArgs, out: &Out) -> anyhow::Result<Exit> {
     let (one, other) = (tuple(&args.one, args.import)?, tuple(&args.other, args.import)?);
     let compared = one.estimates().compare(other.estimates());
     let all_overlap = compared.all_overlap();
     let names = [one.id.to_string(), other.id.to_string()];
-    let answer = json!({ "ok": all_overlap, "records": names, "estimates": compared.to_json() });
     let [first, second] = &names;
     let mut text = printable!("{} against {}", first, second);
     for (name, how) in compared.iter() {
         text.push(printable!("\n  {:<24} {}", name, how.name()));
     }
-    out.answer(&answer, text)?;
+    let report = CompareReport { ok: all_overlap, records: names, estimates: compared.to_json() };
+    out.answer(&report, text)?;
     Ok(if all_overlap { Exit::Yes } else { Exit::No })
 }
 
-/// A whole record, or what is wrong with it.
+/// A complete record, or what is wrong with it.
 fn tuple(path: &Path, import: bool) -> anyhow::Result<SixTuple> {
     let (record, findings) = read(path, import)?;
     record.tuple().cloned().ok_or_else(|| {
-        let why = format!("{} is not a whole record", path.display());
+        let why = format!("{} is not a complete record", path.display());
         CliError::no("pacr-not-whole", why).details(lines(&record, &findings)).into()
     })
 }

@@ -1,11 +1,11 @@
-//! `capstan pca`: whether a plan certificate may be executed, and how well
-//! that is known here.
+//! `capstan pca`: whether a plan certificate may be executed, and what that
+//! rests on.
 
 mod memory;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
 use crate::cli::output::Out;
 use crate::cli::{CliError, Exit, files};
@@ -77,12 +77,12 @@ fn check(args: &CheckArgs, out: &Out) -> anyhow::Result<Exit> {
     };
     let memory = args.memory.as_deref().map(NonceFile::open).transpose()?;
     let made = pca::check(&request, memory.as_ref())?;
-    out.answer(&object(&certificate, &made), lines(&certificate, &made))?;
+    out.answer(&PcaReport::new(&certificate, &made), lines(&certificate, &made))?;
     let executes = made.verdict().decision == Decision::Execute;
     Ok(if executes { Exit::Yes } else { Exit::No })
 }
 
-/// A statement is only unwrapped: what its signature is worth, `verify` says.
+/// A statement is unwrapped without checking its signature; `verify` does that.
 fn certificate_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     let bytes = files::read(path)?;
     let is_text = bytes.first().is_none_or(|byte| byte.is_ascii());
@@ -96,44 +96,81 @@ fn certificate_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     })
 }
 
-fn object(certificate: &PcaCertificateRecord, made: &Evaluation) -> Json {
-    let verdict = |verdict: Verdict| json!({ "decision": verdict.decision.name(), "reason_code": verdict.reason_code.name() });
-    let checks: Vec<Json> = made
-        .checks
-        .iter()
-        .map(|checked| {
-            json!({
-                "check": checked.check.name(),
-                "outcome": outcome(checked),
-                "source": source(checked),
-                "reason_code": checked.check.reason().name(),
-                "detail": checked.detail,
-            })
-        })
-        .collect();
-    let levels: serde_json::Map<String, Json> = Level::ALL
-        .into_iter()
-        .map(|level| (level.name().to_owned(), verdict(made.verdict_by(Demand::Level(level)))))
-        .collect();
-    let reached = made.verdict();
-    json!({
-        "ok": reached.decision == Decision::Execute,
-        "decision": reached.decision.name(),
-        "reason_code": reached.reason_code.name(),
-        "judged_as": made.demand.name(),
-        "pc_digest": certificate.pc_digest().map(|digest| digest.hex()),
-        "suite": made.suite.map(|suite| suite.name()),
-        "plan_verified": made.outcome(pca::Check::Plan) == Outcome::Passed,
-        "nonce_burned": made.is_burned,
-        "checks": checks,
-        "profiles": levels,
-    })
+#[derive(Serialize)]
+struct PcaReport<'a> {
+    ok: bool,
+    #[serde(flatten)]
+    verdict: VerdictView,
+    judged_as: &'static str,
+    pc_digest: Option<String>,
+    suite: Option<&'static str>,
+    plan_verified: bool,
+    nonce_burned: bool,
+    checks: Vec<CheckView<'a>>,
+    profiles: Profiles,
+}
+
+#[derive(Serialize)]
+struct VerdictView {
+    decision: &'static str,
+    reason_code: &'static str,
+}
+
+#[derive(Serialize)]
+struct CheckView<'a> {
+    check: &'static str,
+    outcome: &'static str,
+    source: &'static str,
+    reason_code: &'static str,
+    detail: &'a str,
+}
+
+/// The verdict at each level, whichever was asked for.
+#[derive(Serialize)]
+struct Profiles {
+    bronze: VerdictView,
+    silver: VerdictView,
+    gold: VerdictView,
+}
+
+impl From<Verdict> for VerdictView {
+    fn from(verdict: Verdict) -> Self {
+        Self { decision: verdict.decision.name(), reason_code: verdict.reason_code.name() }
+    }
+}
+
+impl<'a> PcaReport<'a> {
+    fn new(certificate: &PcaCertificateRecord, made: &'a Evaluation) -> Self {
+        let check = |checked: &'a Checked| CheckView {
+            check: checked.check.name(),
+            outcome: outcome(checked),
+            source: source(checked),
+            reason_code: checked.check.reason().name(),
+            detail: &checked.detail,
+        };
+        let at = |level| VerdictView::from(made.verdict_by(Demand::Level(level)));
+        Self {
+            ok: made.verdict().decision == Decision::Execute,
+            verdict: made.verdict().into(),
+            judged_as: made.demand.name(),
+            pc_digest: certificate.pc_digest().map(|digest| digest.hex()),
+            suite: made.suite.map(|suite| suite.name()),
+            plan_verified: made.outcome(pca::Check::Plan) == Outcome::Passed,
+            nonce_burned: made.is_burned,
+            checks: made.checks.iter().map(check).collect(),
+            profiles: Profiles {
+                bronze: at(Level::Bronze),
+                silver: at(Level::Silver),
+                gold: at(Level::Gold),
+            },
+        }
+    }
 }
 
 fn lines(certificate: &PcaCertificateRecord, made: &Evaluation) -> Printable {
-    let told =
+    let verdict_text =
         |verdict: Verdict| printable!("{} {}", verdict.decision.name(), verdict.reason_code.name());
-    let mut text = printable!("{}{}\n", told(made.verdict()), measure(made));
+    let mut text = printable!("{}{}\n", verdict_text(made.verdict()), reason(made));
     let digest = certificate.pc_digest().map_or_else(|| "none".to_owned(), ToString::to_string);
     text.line(printable!("  certificate {}", digest));
     for checked in &made.checks {
@@ -142,18 +179,18 @@ fn lines(certificate: &PcaCertificateRecord, made: &Evaluation) -> Printable {
         text.line(printable!("  {:<8} {:<20} {}{}", outcome, name, checked.detail, by));
     }
     for level in Level::ALL {
-        let asked = if made.demand == Demand::Level(level) { "  asked for" } else { "" };
-        let verdict = told(made.verdict_by(Demand::Level(level)));
+        let asked = if made.demand == Demand::Level(level) { "  requested" } else { "" };
+        let verdict = verdict_text(made.verdict_by(Demand::Level(level)));
         text.line(printable!("  {:<8} {}{}", level.name(), verdict, asked));
     }
-    let nonce = if made.is_burned { "now used" } else { "not used by this" };
+    let nonce = if made.is_burned { "now used" } else { "not used" };
     text.line(printable!("  nonce    {}", nonce));
     text
 }
 
-/// What the first line adds to the verdict: by which measure, and which check
-/// gave the reason.
-fn measure(made: &Evaluation) -> String {
+/// The rest of the first line: which level was asked for, and which check
+/// decided.
+fn reason(made: &Evaluation) -> String {
     let decided = made.first_failure().map(|checked| {
         format!(": {} {}, {}", checked.check.name(), outcome(checked), checked.detail)
     });

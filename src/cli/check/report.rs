@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cli::{Exit, output};
-use crate::profile::Finding;
+use crate::profile::{Compared, Finding};
 use crate::service::views::RecordView;
 use crate::verify::{CapsuleReport, Check, Outcome, RecordReport, Report};
 use crate::wire::printable::{Printable, printable};
@@ -109,14 +109,36 @@ impl FindingReport {
     }
 }
 
-/// A finding as verbs show it that do not judge.
-pub(in crate::cli) fn finding(finding: &Finding) -> serde_json::Value {
-    serde_json::json!({
-        "code": finding.code,
-        "severity": finding.severity.name(),
-        "at": finding.at,
-        "detail": finding.detail,
-    })
+/// A finding in the output of verbs that do not give a verdict on it.
+#[derive(Serialize)]
+pub(in crate::cli) struct FindingView<'a> {
+    code: &'static str,
+    severity: &'static str,
+    at: &'a str,
+    detail: &'a str,
+}
+
+impl<'a> From<&'a Finding> for FindingView<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        let Finding { code, severity, at, detail, .. } = finding;
+        Self { code, severity: severity.name(), at, detail }
+    }
+}
+
+/// A head that a restored or moved log was compared with.
+#[derive(Serialize)]
+pub(in crate::cli) struct ComparedView {
+    source: &'static str,
+    size: u64,
+    root: String,
+    address: Option<String>,
+}
+
+impl From<&Compared> for ComparedView {
+    fn from(head: &Compared) -> Self {
+        let (source, root) = (head.source.name(), head.root.to_string());
+        Self { source, size: head.size, root, address: head.address.clone() }
+    }
 }
 
 /// One object, whether one file was asked about or many.

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 
-use super::report;
+use super::report::FindingView;
 use crate::cli::output::Out;
 use crate::cli::{Exit, files};
 use crate::profile::cra::trace::{Chain, Difference, Event, GENESIS, History, Parting, compare};
@@ -16,9 +16,9 @@ use crate::wire::text;
 pub(in crate::cli) enum Verb {
     /// Check every event and the chain between them
     Verify(VerifyArgs),
-    /// Name the first event where two histories part
+    /// Find the first event in which two histories differ
     Diff(DiffArgs),
-    /// List the events of a file, without judging them
+    /// List the events of a file without checking them
     Show(ShowArgs),
 }
 
@@ -64,14 +64,14 @@ fn read(path: &Path) -> anyhow::Result<History> {
     Ok(History::read(&files::read(path)?))
 }
 
-/// What can be said of one session.
+/// The result for one session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum State {
-    /// Broken, or not where it was said to go on.
+    /// Broken, or it does not follow the hash given by --after.
     Broken,
-    /// Whole from its first event.
+    /// Complete from its first event.
     Sound,
-    /// Sound in itself, but what came before is not here.
+    /// Intact, but earlier events are missing.
     Part,
 }
 
@@ -116,23 +116,23 @@ fn verify(args: &VerifyArgs, out: &Out) -> anyhow::Result<Exit> {
         let (severity, code) = (finding.severity.name(), finding.code);
         text.line(printable!("  {} {} at {}: {}", severity, code, finding.at, finding.detail));
     }
-    let object = json!({
-        "ok": match answer { Exit::Yes => Json::Bool(true), Exit::No => Json::Bool(false), _ => Json::Null },
-        "events": history.events.len(),
-        "hash": "cra-trace-v1",
-        "sessions": states.iter().map(|(chain, state)| session(chain, *state)).collect::<Vec<_>>(),
-        "findings": history.findings.iter().map(report::finding).collect::<Vec<_>>(),
-    });
+    let report = VerifyReport {
+        ok: (answer != Exit::CannotTell).then_some(answer == Exit::Yes),
+        events: history.events.len(),
+        hash: "cra-trace-v1",
+        sessions: states.iter().map(|(chain, state)| SessionView::new(chain, *state)).collect(),
+        findings: history.findings.iter().map(FindingView::from).collect(),
+    };
     let (events, sessions) = (history.events.len(), states.len());
     text.line(match answer {
-        Exit::Yes => printable!("yes  {} events in {} sessions, whole", events, sessions),
+        Exit::Yes => printable!("yes  {} events in {} sessions, complete", events, sessions),
         Exit::CannotTell => Printable::from(
-            "cannot tell  sound, but it does not begin its session; --after HASH names what it \
-             follows",
+            "cannot tell  intact, but the beginning of a session is missing; give the hash of the \
+             event before it with --after HASH",
         ),
-        _ => printable!("no  {} events in {} sessions, not sound", events, sessions),
+        _ => printable!("no  {} events in {} sessions, broken", events, sessions),
     });
-    out.answer(&object, text)?;
+    out.answer(&report, text)?;
     Ok(answer)
 }
 
@@ -165,27 +165,57 @@ fn session_lines(chain: &Chain, state: State) -> Printable {
     text
 }
 
-fn session(chain: &Chain, state: State) -> Json {
-    let span = &chain.span;
-    let first_bad = chain.breaks.first().map(|first| {
-        json!({
-            "sequence": first.sequence,
-            "line": first.line + 1,
-            "code": first.code,
-            "at": first.at,
-            "detail": first.detail,
-        })
-    });
-    json!({
-        "session": span.session,
-        "state": state.name(),
-        "events": chain.count,
-        "first": span.first,
-        "last": span.last,
-        "previous": span.previous,
-        "head": span.head,
-        "first_bad": first_bad,
-    })
+#[derive(Serialize)]
+struct VerifyReport<'a> {
+    ok: Option<bool>,
+    events: usize,
+    hash: &'static str,
+    sessions: Vec<SessionView<'a>>,
+    findings: Vec<FindingView<'a>>,
+}
+
+#[derive(Serialize)]
+struct SessionView<'a> {
+    session: &'a str,
+    state: &'static str,
+    events: usize,
+    first: u64,
+    last: u64,
+    previous: &'a str,
+    head: &'a str,
+    first_bad: Option<BadEvent<'a>>,
+}
+
+#[derive(Serialize)]
+struct BadEvent<'a> {
+    sequence: u64,
+    line: usize,
+    code: &'static str,
+    at: &'a str,
+    detail: &'a str,
+}
+
+impl<'a> SessionView<'a> {
+    fn new(chain: &'a Chain, state: State) -> Self {
+        let span = &chain.span;
+        let first_bad = chain.breaks.first().map(|first| BadEvent {
+            sequence: first.sequence,
+            line: first.line + 1,
+            code: first.code,
+            at: &first.at,
+            detail: &first.detail,
+        });
+        Self {
+            session: &span.session,
+            state: state.name(),
+            events: chain.count,
+            first: span.first,
+            last: span.last,
+            previous: &span.previous,
+            head: &span.head,
+            first_bad,
+        }
+    }
 }
 
 fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Exit> {
@@ -203,9 +233,9 @@ fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Exit> {
         Exit::CannotTell => "the same where both can be read; some events cannot\n",
         _ => "",
     });
-    let listed: Vec<Json> = differences.iter().map(difference).collect();
     let ok = (answer != Exit::CannotTell).then_some(answer == Exit::Yes);
-    out.answer(&json!({ "ok": ok, "differences": listed }), text)?;
+    let differences = differences.iter().map(DifferenceView::new).collect();
+    out.answer(&DiffReport { ok, differences }, text)?;
     Ok(answer)
 }
 
@@ -219,7 +249,7 @@ fn difference_line(difference: &Difference) -> Printable {
             printable!("session {}: B ends before event {}\n", session, sequence)
         }
         Parting::Forks { sequence, first_line, second_line, at } => printable!(
-            "session {}: they part at event {} (line {} of A, {} of B): {}\n",
+            "session {}: they differ from event {} on (line {} of A, {} of B): {}\n",
             session,
             sequence,
             first_line + 1,
@@ -229,23 +259,39 @@ fn difference_line(difference: &Difference) -> Printable {
     }
 }
 
-fn difference(difference: &Difference) -> Json {
-    let session = &difference.session;
-    match &difference.parting {
-        Parting::FirstEnds { sequence } => {
-            json!({ "session": session, "kind": "a-ends", "sequence": sequence })
-        }
-        Parting::SecondEnds { sequence } => {
-            json!({ "session": session, "kind": "b-ends", "sequence": sequence })
-        }
-        Parting::Forks { sequence, first_line, second_line, at } => json!({
-            "session": session,
-            "kind": "fork",
-            "sequence": sequence,
-            "a_line": first_line + 1,
-            "b_line": second_line + 1,
-            "at": at,
-        }),
+#[derive(Serialize)]
+struct DiffReport<'a> {
+    ok: Option<bool>,
+    differences: Vec<DifferenceView<'a>>,
+}
+
+#[derive(Serialize)]
+struct DifferenceView<'a> {
+    session: &'a str,
+    kind: &'static str,
+    sequence: u64,
+    #[serde(flatten)]
+    fork: Option<ForkView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ForkView<'a> {
+    a_line: usize,
+    b_line: usize,
+    at: &'a [String],
+}
+
+impl<'a> DifferenceView<'a> {
+    fn new(difference: &'a Difference) -> Self {
+        let (kind, sequence, fork) = match &difference.parting {
+            Parting::FirstEnds { sequence } => ("a-ends", *sequence, None),
+            Parting::SecondEnds { sequence } => ("b-ends", *sequence, None),
+            Parting::Forks { sequence, first_line, second_line, at } => {
+                let fork = ForkView { a_line: first_line + 1, b_line: second_line + 1, at };
+                ("fork", *sequence, Some(fork))
+            }
+        };
+        Self { session: &difference.session, kind, sequence, fork }
     }
 }
 
@@ -279,8 +325,8 @@ fn show(history: &History, out: &Out) -> anyhow::Result<Exit> {
         let what = "some events cannot be read";
         lines.line(printable!("{} ({} errors); see trace verify", what, unread));
     }
-    let events: Vec<Json> = history.events.iter().map(event_object).collect();
-    out.answer(&json!({ "events": events, "is_whole": history.is_whole }), lines)?;
+    let events = history.events.iter().map(EventView::new).collect();
+    out.answer(&ShowReport { events, is_whole: history.is_whole }, lines)?;
     Ok(if history.events.is_empty() { Exit::Failed } else { Exit::Yes })
 }
 
@@ -302,15 +348,35 @@ fn description(event: &Event) -> String {
     text.chars().take(32).collect()
 }
 
-fn event_object(event: &Event) -> Json {
-    json!({
-        "line": event.line + 1,
-        "session": event.session_id,
-        "sequence": event.sequence,
-        "timestamp": event.timestamp,
-        "event_type": event.event_type,
-        "about": DESCRIPTIVE.iter().find_map(|name| event.text(name)),
-        "hash": event.hash,
-        "form": event.form().map(|form| form.name()),
-    })
+#[derive(Serialize)]
+struct ShowReport<'a> {
+    events: Vec<EventView<'a>>,
+    is_whole: bool,
+}
+
+#[derive(Serialize)]
+struct EventView<'a> {
+    line: usize,
+    session: &'a str,
+    sequence: u64,
+    timestamp: &'a str,
+    event_type: &'a str,
+    about: Option<&'a str>,
+    hash: &'a str,
+    form: Option<&'static str>,
+}
+
+impl<'a> EventView<'a> {
+    fn new(event: &'a Event) -> Self {
+        Self {
+            line: event.line + 1,
+            session: &event.session_id,
+            sequence: event.sequence,
+            timestamp: &event.timestamp,
+            event_type: &event.event_type,
+            about: DESCRIPTIVE.iter().find_map(|name| event.text(name)),
+            hash: &event.hash,
+            form: event.form().map(|form| form.name()),
+        }
+    }
 }

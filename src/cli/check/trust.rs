@@ -1,4 +1,4 @@
-//! `capstan trust`: whom to believe, written down once and on purpose.
+//! `capstan trust`: which logs and issuers to trust, kept in one file.
 
 pub(in crate::cli) mod edit;
 pub(in crate::cli) mod issuer;
@@ -78,21 +78,21 @@ pub(in crate::cli) struct ShowArgs {
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct TrustReport {
     ok: bool,
-    issuers: Vec<IssuerShown>,
-    anchors: Vec<AnchorShown>,
-    logs: Vec<LogShown>,
+    issuers: Vec<IssuerView>,
+    anchors: Vec<AnchorView>,
+    logs: Vec<LogView>,
 }
 
 #[derive(Serialize)]
-struct IssuerShown {
+struct IssuerView {
     name: String,
-    keys: Vec<KeyShown>,
+    keys: Vec<KeyView>,
 }
 
 #[derive(Serialize)]
-struct KeyShown {
+struct KeyView {
     key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
@@ -101,14 +101,14 @@ struct KeyShown {
 }
 
 #[derive(Serialize)]
-struct AnchorShown {
+struct AnchorView {
     name: String,
-    /// Null where the file does not say.
+    /// Null if the file gives none.
     scope: Option<Scope>,
 }
 
 #[derive(Serialize)]
-struct LogShown {
+struct LogView {
     name: String,
     keys: Vec<String>,
     checkpoint: Option<String>,
@@ -121,7 +121,7 @@ pub(in crate::cli) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Exi
     let known = if path.exists() { files::trust(Some(&path))? } else { TrustAnchors::default() };
     let client = Target::at(args.url.as_deref(), &args.ca).client(None)?;
     let log = fetch(&client).await?;
-    let shown = LogShown::of(&log);
+    let shown = LogView::of(&log);
     let active = shown.keys.first().map(String::as_str).unwrap_or_default();
     if let Some(expected) = &args.fingerprint
         && !expected.eq_ignore_ascii_case(active)
@@ -130,7 +130,7 @@ pub(in crate::cli) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Exi
         return Err(CliError::no("fingerprint-differs", what).into());
     }
     if let Some(before) = succession::entry(&known, &log.name) {
-        if LogShown::of(&before).covers(&shown) {
+        if LogView::of(&before).covers(&shown) {
             out.answer(&shown, printable!("{} is in {} already", log.name, path.display()))?;
             return Ok(Exit::Yes);
         }
@@ -138,12 +138,12 @@ pub(in crate::cli) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Exi
         if let Some(after) = continued(&before, &log, &followed) {
             succession::remember(&path, &after)?;
             let text = printable!(
-                "{} is in {}; its key {} is known or follows from one that is",
+                "updated {} in {}; its key {} was trusted before or follows from one that was",
                 log.name,
                 path.display(),
                 active
             );
-            out.answer(&LogShown::of(&after), text)?;
+            out.answer(&LogView::of(&after), text)?;
             return Ok(Exit::Yes);
         }
         if !args.replace {
@@ -152,17 +152,17 @@ pub(in crate::cli) async fn add(args: &AddArgs, out: &Out) -> anyhow::Result<Exi
     }
     out.note(printable!("{}\nCompare these with what its operator tells you.", shown.text()));
     let named = args.yes || args.fingerprint.is_some();
-    if !named && !agreed(out, &path)? {
+    if !named && !confirmed(out, &path)? {
         return Err(CliError::no("declined", "nothing was written").into());
     }
     succession::remember(&path, &log)?;
-    let text = printable!("{} is believed from now on, in {}", log.name, path.display());
+    let text = printable!("added {} to {}", log.name, path.display());
     out.answer(&shown, text)?;
     Ok(Exit::Yes)
 }
 
-/// The entry of a log that goes on under a known key or one that follows from
-/// it, and publishes its checkpoints as before.
+/// The updated entry of a known log, if its active key is trusted or follows
+/// from a trusted one and its checkpoint key is the same.
 fn continued(before: &TrustedLog, log: &TrustedLog, followed: &[PublicKey]) -> Option<TrustedLog> {
     let active = log.keys.first()?;
     let same = before.checkpoint.is_none() || before.checkpoint == log.checkpoint;
@@ -172,17 +172,17 @@ fn continued(before: &TrustedLog, log: &TrustedLog, followed: &[PublicKey]) -> O
     (known && same).then_some(TrustedLog { checkpoint, ..after })
 }
 
-/// A log of a known name with other keys: another log, or one whose keys were
-/// changed without a word.
+/// A log with a known name and other keys: another log, or one that changed its
+/// keys without a succession.
 fn changed(before: &TrustedLog, log: &TrustedLog) -> CliError {
     let mut details = Printable::default();
-    for (whose, log) in [("in the trust file", before), ("the log gives", log)] {
+    for (whose, log) in [("in the trust file", before), ("from the log", log)] {
         details.line(printable!("{}", whose));
-        details.push(LogShown::of(log).text());
+        details.push(LogView::of(log).text());
     }
     let what = format!(
-        "{} has other keys than those in the trust file, and publishes no succession that leads \
-         from one to the other: nothing was written. Ask its operator which are right",
+        "{} has other keys than the trust file says, and publishes no succession between \
+         them: nothing was written. Ask its operator which keys are right",
         log.name
     );
     CliError::no("log-key-changed", what).details(details)
@@ -190,29 +190,29 @@ fn changed(before: &TrustedLog, log: &TrustedLog) -> CliError {
 
 pub(in crate::cli) fn show(args: &ShowArgs, out: &Out) -> anyhow::Result<Exit> {
     let trust = files::any_trust(args.trust.as_deref())?;
-    let issuers: Vec<IssuerShown> =
-        trust.issuers().map(|(name, _)| IssuerShown::of(&trust, name)).collect();
-    let logs: Vec<LogShown> = trust.logs().iter().map(LogShown::of).collect();
+    let issuers: Vec<IssuerView> =
+        trust.issuers().map(|(name, _)| IssuerView::of(&trust, name)).collect();
+    let logs: Vec<LogView> = trust.logs().iter().map(LogView::of).collect();
     let mut text = Printable::default();
     issuers.iter().for_each(|issuer| text.push(issuer.text()));
     let anchors = trust.chains().anchors();
-    let anchors: Vec<AnchorShown> = anchors
-        .map(|(name, scope)| AnchorShown { name: name.to_owned(), scope: scope.cloned() })
+    let anchors: Vec<AnchorView> = anchors
+        .map(|(name, scope)| AnchorView { name: name.to_owned(), scope: scope.cloned() })
         .collect();
-    for AnchorShown { name, scope } in &anchors {
-        let scope = scope.as_ref().map_or("nobody: it has no scope".to_owned(), Scope::to_string);
-        text.line(printable!("anchor {}\n  may speak for {}", name, Printable::long(scope)));
+    for AnchorView { name, scope } in &anchors {
+        let scope = scope.as_ref().map_or("nothing: it has no scope".to_owned(), Scope::to_string);
+        text.line(printable!("anchor {}\n  may certify {}", name, Printable::long(scope)));
     }
     logs.iter().for_each(|log| text.push(log.text()));
     if trust.is_empty() {
-        text.line("nobody is believed");
+        text.line("no log and no issuer is trusted");
     }
-    out.answer(&Shown { ok: true, issuers, anchors, logs }, text)?;
+    out.answer(&TrustReport { ok: true, issuers, anchors, logs }, text)?;
     Ok(Exit::Yes)
 }
 
-/// The log's name and keys. Its first entry must verify under them, so that
-/// nobody writes down keys that do not fit the log.
+/// The log's name and keys, checked against its first entry so that keys of
+/// another log are never written.
 async fn fetch(client: &Client) -> anyhow::Result<TrustedLog> {
     let keys = client.keys().await?;
     let vkey = client.fetch_text("checkpoint/key").await.ok().map(|text| text.trim().to_owned());
@@ -226,23 +226,23 @@ async fn fetch(client: &Client) -> anyhow::Result<TrustedLog> {
     inclusion(&receipt, &statement.canonical(), &keys, &mut Memo::default())
         .map_err(|e| CliError::no(e.code(), format!("the log's own first entry: {e}")))?;
     let name = receipt.envelope().header().claims.issuer.clone();
-    let name = name.context("the log does not name itself in its receipts")?;
+    let name = name.context("the receipts of the log name no issuer")?;
     Ok(TrustedLog { name, keys, checkpoint: vkey })
 }
 
-fn agreed(out: &Out, path: &Path) -> anyhow::Result<bool> {
+fn confirmed(out: &Out, path: &Path) -> anyhow::Result<bool> {
     if !out.can_ask() {
-        let what = "nobody is here to agree to these keys";
+        let what = "these keys need a confirmation, and there is no terminal to ask on";
         return Err(CliError::failed("usage", what).next("the same command with --yes").into());
     }
-    let answer = out.ask(printable!("Believe this log, in {}", path.display()), "no")?;
+    let answer = out.ask(printable!("Trust this log, in {}", path.display()), "no")?;
     Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
 }
 
-impl IssuerShown {
+impl IssuerView {
     fn of(trust: &TrustAnchors, name: &str) -> Self {
         let time = |at: Option<UnixSeconds>| at.map(|at| at.to_string());
-        let key = |pin: &PinnedKey| KeyShown {
+        let key = |pin: &PinnedKey| KeyView {
             key: pin.key.id().to_string(),
             from: time(pin.from),
             until: time(pin.until),
@@ -252,7 +252,7 @@ impl IssuerShown {
 
     fn text(&self) -> Printable {
         let mut text = printable!("issuer {}\n", self.name);
-        for KeyShown { key, from, until } in &self.keys {
+        for KeyView { key, from, until } in &self.keys {
             let mut line = printable!("  key         {}", key);
             for (word, at) in [("from", from), ("until", until)] {
                 if let Some(at) = at {
@@ -265,7 +265,7 @@ impl IssuerShown {
     }
 }
 
-impl LogShown {
+impl LogView {
     fn of(log: &TrustedLog) -> Self {
         Self {
             name: log.name.clone(),
@@ -274,7 +274,7 @@ impl LogShown {
         }
     }
 
-    /// Whether everything `other` would add is here.
+    /// Whether `other` would add nothing.
     fn covers(&self, other: &Self) -> bool {
         self.name == other.name
             && other.keys.iter().all(|key| self.keys.contains(key))

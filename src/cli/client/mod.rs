@@ -1,12 +1,11 @@
-//! Our HTTP client: one log, bounded answers, polite retries.
+//! The HTTP client for one log: bounded responses, retries with backoff.
 //!
-//! In: the address of a log. Out: its answers, or the problem it named. It
-//! follows no redirect by itself, and shows its token to nobody but the log
-//! it was given for.
+//! It follows no redirect by itself, and sends its token only to the origin it
+//! was given for.
 
+pub mod registration;
 pub mod target;
 pub(super) mod tiles;
-pub mod wait;
 
 use std::path::Path;
 use std::time::Duration;
@@ -48,7 +47,7 @@ pub struct Reply {
 }
 
 impl Client {
-    /// `ca` names the certificates to believe, in place of the system's.
+    /// `ca` is a file of certificates to trust instead of the system's.
     pub(super) fn new(url: &str, token: Option<&str>, ca: Option<&Path>) -> anyhow::Result<Self> {
         let with_slash = format!("{}/", url.trim_end_matches('/'));
         let base = Url::parse(&with_slash).with_context(|| format!("{url} is not an address"))?;
@@ -124,7 +123,7 @@ impl Client {
             request = request.header("content-type", content_type).body(body.to_vec());
         }
         let sent = request.send().await.map_err(reqwest::Error::without_url);
-        let sent = sent.map_err(|error| not_believed(&url, error.into()));
+        let sent = sent.map_err(|error| explain_certificate(&url, error.into()));
         let mut response = sent.with_context(unreachable)?;
         let header = |name: &str| response.headers().get(name)?.to_str().ok().map(str::to_owned);
         let (location, retry) = (header("location"), header("retry-after"));
@@ -172,7 +171,7 @@ impl Reply {
         }
     }
 
-    /// What the log says is wrong: a refusal is a "no", the rest no answer.
+    /// The problem as an error: a refusal exits with 1, others with 2.
     pub fn problem(&self) -> CliError {
         let what = self.problem_text();
         match self.status {
@@ -227,19 +226,19 @@ fn certificates(path: &Path) -> anyhow::Result<Vec<reqwest::Certificate>> {
     Ok(found)
 }
 
-/// Says what to do about a certificate that nobody we believe has signed.
-fn not_believed(url: &Url, error: anyhow::Error) -> anyhow::Error {
+/// Explains a certificate that does not verify, and what to do.
+fn explain_certificate(url: &Url, error: anyhow::Error) -> anyhow::Error {
     let text = chain(&error);
     let Some((_, why)) = text.split_once("invalid peer certificate: ") else { return error };
     let host = url.host_str().unwrap_or_default();
     let (what, next) = match why {
         "UnknownIssuer" | "BadSignature" => (
-            "it is self-signed, or its CA is not one this system believes",
+            "it is self-signed, or this system does not trust its CA",
             "get the certificate of the CA, or the self-signed one, from the operator and give it \
              with --ca FILE (or CAPSTAN_CA)",
         ),
         why if why.contains("CaUsedAsEndEntity") => (
-            "it is marked as one of a CA, which signs others and serves nobody",
+            "it is a CA certificate, which cannot be used for a server",
             "the operator makes one with basicConstraints CA:FALSE, or has a CA sign one",
         ),
         why if why.contains("not valid for name") || why.contains("NotValidForName") => (
@@ -249,9 +248,9 @@ fn not_believed(url: &Url, error: anyhow::Error) -> anyhow::Error {
         why if why.starts_with("certificate expired") || why.starts_with("Expired") => {
             ("it has expired", "the operator renews it and sends the log SIGHUP")
         }
-        _ => ("it cannot be used", "the operator looks at its certificate"),
+        _ => ("it cannot be used", "ask the operator to check it"),
     };
-    let what = format!("the TLS certificate of {host} is not believed: {what} ({why})");
+    let what = format!("the TLS certificate of {host} is not trusted: {what} ({why})");
     CliError::failed("tls-not-believed", what).next(next).into()
 }
 

@@ -7,7 +7,7 @@ use super::Client;
 use crate::cli::{CliError, files, settings};
 use crate::config::Client as ClientSettings;
 
-/// The address of a log, and whose certificates to believe.
+/// The address of a log, and the CA certificates to trust.
 #[derive(Clone, Default, clap::Args)]
 pub(in crate::cli) struct Target {
     /// Address of the log [default: $CAPSTAN_URL, then client.url]
@@ -17,7 +17,7 @@ pub(in crate::cli) struct Target {
     pub(in crate::cli) ca: Ca,
 }
 
-/// Whose certificates to believe.
+/// The CA certificates to trust.
 #[derive(Clone, Default, clap::Args)]
 pub struct Ca {
     /// Trust only these CA certificates for TLS [default: $CAPSTAN_CA]
@@ -37,8 +37,8 @@ impl Target {
         let file = settings::of_the_user().map_or_else(String::new, |path| {
             format!(", or `[client] url = \"…\"` in {}", path.display())
         });
-        let stop = CliError::failed("usage", "no log is named");
-        Err(stop.next(format!("--url URL, CAPSTAN_URL in the environment{file}")).into())
+        let error = CliError::failed("usage", "no log is named");
+        Err(error.next(format!("--url URL, CAPSTAN_URL in the environment{file}")).into())
     }
 
     /// The same with an address that was given in another way, if it was.

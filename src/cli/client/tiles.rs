@@ -1,4 +1,4 @@
-//! The leaves of a log, read from its hash tiles.
+//! Reads the leaves of a log from its hash tiles.
 
 use anyhow::Context as _;
 use tokio::task::JoinSet;
@@ -8,31 +8,39 @@ use crate::cli::output::Out;
 use crate::log::{Frontier, TILE_WIDTH, TileId, TreeSize, parse_hash_tile, tiles_of};
 use crate::wire::digest::Digest;
 
-/// Tiles under way at once.
+/// Concurrent requests for tiles.
 const PARALLEL: usize = 8;
 
-/// Grows `from` to `size` with the leaves the log serves. Gives the frontier
-/// at `size`, and the root on the way at `middle`.
+/// A tree grown from tiles.
+pub(in crate::cli) struct Grown {
+    pub(in crate::cli) frontier: Frontier,
+    /// The root at the size that was asked for on the way.
+    pub(in crate::cli) root_on_the_way: Option<Digest>,
+}
+
+/// Grows `from` to `size` with the leaves the log serves, and notes the root
+/// when the tree has the size `note_at`.
 pub(in crate::cli) async fn grow(
     client: &Client,
     from: Frontier,
-    (middle, size): (TreeSize, TreeSize),
+    size: TreeSize,
+    note_at: Option<TreeSize>,
     out: &Out,
-) -> anyhow::Result<(Frontier, Digest)> {
+) -> anyhow::Result<Grown> {
     let width = u64::from(TILE_WIDTH);
     let first = from.size().get() / width;
     let leaf_tiles = tiles_of(size).take_while(|tile| tile.level == 0);
     let tiles: Vec<TileId> = leaf_tiles.filter(|tile| tile.index >= first).collect();
     let bar = out.progress(u64::try_from(tiles.len()).unwrap_or(0), "fetching tiles");
     let mut frontier = from;
-    let mut root = frontier.root();
+    let mut root_on_the_way = None;
     for window in tiles.chunks(PARALLEL) {
         for (tile, leaves) in fetch(client, window).await? {
             let at = tile.index.saturating_mul(width);
             let known = usize::try_from(frontier.size().get().saturating_sub(at))?;
             for leaf in leaves.into_iter().skip(known) {
-                if frontier.size() == middle {
-                    root = frontier.root();
+                if Some(frontier.size()) == note_at {
+                    root_on_the_way = Some(frontier.root());
                 }
                 frontier.append(leaf);
             }
@@ -40,13 +48,13 @@ pub(in crate::cli) async fn grow(
         }
     }
     bar.finish_and_clear();
-    if frontier.size() == middle {
-        root = frontier.root();
+    if Some(frontier.size()) == note_at {
+        root_on_the_way = Some(frontier.root());
     }
-    Ok((frontier, root))
+    Ok(Grown { frontier, root_on_the_way })
 }
 
-/// Fetches some tiles at once; gives them in order.
+/// Fetches tiles concurrently and returns them in order.
 pub(in crate::cli) async fn fetch(
     client: &Client,
     tiles: &[TileId],

@@ -3,14 +3,16 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
+use crate::cli::check::report::ComparedView;
 use crate::cli::client::Client;
 use crate::cli::client::target::Ca;
 use crate::cli::output::Out;
 use crate::cli::settings::{self, Given};
 use crate::cli::{CliError, Exit, broken_store, files, program};
-use crate::profile::{Compared, Source};
+use crate::profile::Source;
+use crate::receipt::Head;
 use crate::service::{self, Note, Proof, RestoreOptions, Resumed};
 use crate::wire::digest::Digest;
 use crate::wire::printable::{Printable, printable};
@@ -27,6 +29,33 @@ pub(in crate::cli) struct BackupArgs {
     to: PathBuf,
 }
 
+/// What `backup`, `restore` and `resume` print.
+#[derive(Default, Serialize)]
+struct HeadReport {
+    ok: bool,
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writable: Option<bool>,
+    /// For `restore`: null if no known head is ahead of the copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    behind: Option<Option<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<Vec<ComparedView>>,
+}
+
+impl HeadReport {
+    fn new(head: Option<&Head>) -> Self {
+        let (size, root) = (head.map(|h| h.size.get()), head.map(|h| h.root.to_string()));
+        Self { ok: true, code: "ok", size, root, ..Self::default() }
+    }
+}
+
 pub(in crate::cli) fn backup(args: &BackupArgs, out: &Out) -> anyhow::Result<Exit> {
     let bar = out.progress(u64::MAX, "copying");
     let copied = service::backup(&args.data, &args.to, &mut |done, total| {
@@ -35,14 +64,13 @@ pub(in crate::cli) fn backup(args: &BackupArgs, out: &Out) -> anyhow::Result<Exi
     });
     bar.finish_and_clear();
     let head = copied.map_err(|e| broken_store(e, &args.data))?;
-    let (size, root) = (head.size.get(), head.root.to_string());
     let text = printable!(
-        "yes  {} statements, root {}\n  private keys are not copied: keep {} elsewhere",
-        grouped(size),
-        root,
+        "yes  {} statements, root {}\n  private keys are not in the copy: keep {} elsewhere",
+        grouped(head.size.get()),
+        head.root,
         args.data.join("keys").display()
     );
-    out.answer(&json!({ "ok": true, "code": "ok", "size": size, "root": root }), text)?;
+    out.answer(&HeadReport::new(Some(&head)), text)?;
     Ok(Exit::Yes)
 }
 
@@ -122,8 +150,9 @@ async fn takes_registrations(client: &Client) -> bool {
     let Ok(reply) = client.once(url, "application/json", None).await else {
         return false;
     };
-    let body: Option<Value> = serde_json::from_slice(&reply.body).ok();
-    reply.status == 200 && body.is_some_and(|body| body.get("ready") == Some(&Value::Bool(true)))
+    let body = serde_json::from_slice::<serde_json::Value>(&reply.body).ok();
+    let is_ready = body.and_then(|body| body.get("ready")?.as_bool());
+    reply.status == 200 && is_ready == Some(true)
 }
 
 /// `SIZE:ROOT`, the root in hex and in full.
@@ -149,19 +178,22 @@ pub(in crate::cli) async fn restore(args: &RestoreArgs, out: &Out) -> anyhow::Re
     });
     bar.finish_and_clear();
     let restored = restored.map_err(|e| broken_store(e, &args.from))?;
-    let (size, root) = (restored.head.size.get(), restored.head.root.to_string());
     let what = match (&restored.behind, &restored.resumed) {
-        (Some(why), _) => printable!("it must not write, serve it with --read-only: {}", why),
-        (None, Some(resumed)) => went_on(resumed),
-        (None, None) => "it does not write yet: nothing shows that no newer copy exists".into(),
+        (Some(why), _) => printable!("it must not write; serve it with --read-only: {}", why),
+        (None, Some(resumed)) => resumed_text(resumed),
+        (None, None) => "it cannot write yet: nothing shows that no newer copy exists".into(),
     };
-    let text = printable!("yes  {} statements, root {}\n  {}", grouped(size), root, what);
-    let compared = restored.resumed.as_ref().map(|resumed| objects(&resumed.compared));
-    let answer = json!({ "ok": true, "code": "ok", "size": size, "root": root,
-        "writable": restored.resumed.is_some(), "behind": restored.behind,
-        "compared": compared.unwrap_or_default() });
-    out.answer(&answer, text)?;
-    if restored.behind.is_none() && restored.resumed.is_none() {
+    let (size, root) = (restored.head.size, restored.head.root);
+    let text = printable!("yes  {} statements, root {}\n  {}", grouped(size.get()), root, what);
+    let is_unproven = restored.behind.is_none() && restored.resumed.is_none();
+    let report = HeadReport {
+        writable: Some(restored.resumed.is_some()),
+        behind: Some(restored.behind),
+        compared: Some(restored.resumed.iter().flat_map(compared).collect()),
+        ..HeadReport::new(Some(&restored.head))
+    };
+    out.answer(&report, text)?;
+    if is_unproven {
         let (program, data) = (program(), args.data.display());
         let resume = printable!("{} resume --data {}", program, data);
         out.note(printable!(
@@ -186,35 +218,35 @@ pub(in crate::cli) async fn resume(args: &ResumeArgs, out: &Out) -> anyhow::Resu
     let proof = args.proof.gather(guard).await?;
     let resumed = service::resume(&args.data, &proof).map_err(|e| broken_store(e, &args.data))?;
     let Some(resumed) = resumed else {
-        let answer = json!({ "ok": true, "code": "ok", "writable": true });
-        out.answer(&answer, "yes  it could write already; nothing was done")?;
+        let report = HeadReport { writable: Some(true), ..HeadReport::new(None) };
+        out.answer(&report, "yes  it can already write; nothing was changed")?;
         return Ok(Exit::Yes);
     };
-    let (size, root) = (resumed.head.size.get(), resumed.head.root.to_string());
-    let text =
-        printable!("yes  {} statements, root {}\n  {}", grouped(size), root, went_on(&resumed));
-    let answer = json!({ "ok": true, "code": "ok", "size": size, "root": root, "writable": true,
-        "index": resumed.index.get(), "compared": objects(&resumed.compared) });
-    out.answer(&answer, text)?;
+    let (size, root) = (resumed.head.size, resumed.head.root);
+    let what = resumed_text(&resumed);
+    let text = printable!("yes  {} statements, root {}\n  {}", grouped(size.get()), root, what);
+    let report = HeadReport {
+        writable: Some(true),
+        index: Some(resumed.index.get()),
+        compared: Some(compared(&resumed).collect()),
+        ..HeadReport::new(Some(&resumed.head))
+    };
+    out.answer(&report, text)?;
     Ok(Exit::Yes)
 }
 
-fn went_on(resumed: &Resumed) -> Printable {
+fn resumed_text(resumed: &Resumed) -> Printable {
     let by: Vec<&str> = resumed
         .compared
         .iter()
         .filter(|one| one.size == resumed.head.size.get())
         .map(|one| one.source.name())
         .collect();
-    printable!("it can write, by the word of {}; entry #{} says so", by.join(", "), resumed.index)
+    printable!("it can write, confirmed by {}; recorded in entry #{}", by.join(", "), resumed.index)
 }
 
-fn objects(compared: &[Compared]) -> Vec<Value> {
-    let object = |one: &Compared| {
-        json!({ "source": one.source.name(), "size": one.size, "root": one.root.to_string(),
-            "address": one.address })
-    };
-    compared.iter().map(object).collect()
+fn compared(resumed: &Resumed) -> impl Iterator<Item = ComparedView> {
+    resumed.compared.iter().map(ComparedView::from)
 }
 
 /// Only a copy without findings becomes a log.

@@ -1,9 +1,9 @@
-//! `capstan config`: what holds and why, or everything that is wrong.
+//! `capstan config`: the settings in force and where each comes from, or every
+//! mistake in them.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
-use serde_json::json;
 
 use crate::cli::output::Out;
 use crate::cli::settings::{self, Given};
@@ -41,14 +41,20 @@ pub(in crate::cli) struct From {
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct DefaultFile {
     ok: bool,
-    settings: Vec<SettingShown>,
+    file: String,
+}
+
+#[derive(Serialize)]
+struct SettingsReport {
+    ok: bool,
+    settings: Vec<SettingView>,
     warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct SettingShown {
+struct SettingView {
     name: &'static str,
     value: String,
     from: String,
@@ -57,8 +63,8 @@ struct SettingShown {
 pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     let (from, print) = match verb {
         Verb::Print { default: true, .. } => {
-            let file = default_file();
-            out.file(&json!({ "ok": true, "file": file }), file.as_bytes())?;
+            let report = DefaultFile { ok: true, file: default_file() };
+            out.file(&report, report.file.as_bytes())?;
             return Ok(Exit::Yes);
         }
         Verb::Print { from, .. } => (from, true),
@@ -66,14 +72,14 @@ pub(in crate::cli) fn run(verb: &Verb, out: &Out) -> anyhow::Result<Exit> {
     };
     let given =
         Given { data: from.data.as_deref(), config: from.config.as_deref(), ..Given::default() };
-    let loaded = settings::load(&given).map_err(wrong)?;
+    let loaded = settings::load(&given).map_err(invalid)?;
     loaded.warnings.iter().for_each(|warning| out.note(printable!("warning: {}", warning)));
     let text = if print { printed(&loaded) } else { "ok".into() };
     let settings = loaded.sources.into_iter();
     let settings = settings
-        .map(|(name, value, source)| SettingShown { name, value, from: source.to_string() })
+        .map(|(name, value, source)| SettingView { name, value, from: source.to_string() })
         .collect();
-    out.answer(&Shown { ok: true, settings, warnings: loaded.warnings }, text)?;
+    out.answer(&SettingsReport { ok: true, settings, warnings: loaded.warnings }, text)?;
     Ok(Exit::Yes)
 }
 
@@ -83,11 +89,11 @@ fn printed(loaded: &Loaded) -> Printable {
     text
 }
 
-/// Settings that are wrong are a "no"; a file that is not there is none.
-fn wrong(error: anyhow::Error) -> anyhow::Error {
+/// Invalid settings exit with 1 here; a missing file still exits with 2.
+fn invalid(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<CliError>() {
-        Ok(stop) if stop.code == settings::WRONG => CliError { exit: Exit::No, ..stop }.into(),
-        Ok(stop) => stop.into(),
+        Ok(error) if error.code == settings::INVALID => CliError { exit: Exit::No, ..error }.into(),
+        Ok(error) => error.into(),
         Err(other) => other,
     }
 }

@@ -1,4 +1,4 @@
-//! `capstan dev`: a log to try things with, gone when you stop it.
+//! `capstan dev`: a temporary log for experiments, deleted when it stops.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::recorder::Recorder;
 use crate::service::{self, Options, Service};
 use crate::wire::printable::{Printable, printable};
 
-/// Reserved for ever (RFC 2606), so that every verifier can warn.
+/// A reserved name (RFC 2606), by which verifiers know a development log.
 const NAME: &str = "dev.capstan.invalid";
 const POLICY: &str = include_str!("../../../policy/open.toml");
 const SAMPLES: [(&str, &str); 2] = [
@@ -59,11 +59,12 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
     let (listener, address) = serve::listen(&config).await?;
     out.note(next_steps(&format!("http://{address}")));
     let http = HttpOptions::from_config(&config)?;
-    serve::run_until(service, (&config, http), (listener, out), stop).await?;
+    let server = serve::Server { service, config: &config, http, listener };
+    serve::run_until(server, out, stop).await?;
     Ok(Exit::Yes)
 }
 
-/// Two verdicts, by the road a runtime would take.
+/// Registers two records in-process, as an agent runtime would.
 async fn register_samples(service: Arc<Service>) -> anyhow::Result<()> {
     let key = SigningKey::generate(Algorithm::EdDsa)?;
     let recorder = Recorder::new(service, key, "https://gate.dev.capstan.invalid");

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use serde_json::json;
 
 use crate::cli::output::Out;
 use crate::cli::settings::{self, Given};
@@ -21,18 +20,18 @@ pub(in crate::cli) struct Args {
 }
 
 #[derive(Serialize)]
-struct Found {
+struct FsckReport {
     ok: bool,
     code: &'static str,
     size: u64,
     root: String,
     issuers: usize,
     threads: usize,
-    findings: Vec<FindingFound>,
+    findings: Vec<FsckFinding>,
 }
 
 #[derive(Serialize)]
-struct FindingFound {
+struct FsckFinding {
     index: Option<u64>,
     code: &'static str,
     detail: String,
@@ -54,8 +53,8 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
-fn object(checked: Checked, ok: bool) -> Found {
-    Found {
+fn object(checked: Checked, ok: bool) -> FsckReport {
+    FsckReport {
         ok,
         code: checked.findings.first().map_or("ok", |finding| finding.code),
         size: checked.head.size.get(),
@@ -65,7 +64,7 @@ fn object(checked: Checked, ok: bool) -> Found {
         findings: checked
             .findings
             .into_iter()
-            .map(|f| FindingFound {
+            .map(|f| FsckFinding {
                 index: f.index.map(|index| index.get()),
                 code: f.code,
                 detail: f.detail,
@@ -103,6 +102,13 @@ pub(in crate::cli) struct ReindexArgs {
     data: PathBuf,
 }
 
+#[derive(Serialize)]
+struct ReindexReport {
+    ok: bool,
+    code: &'static str,
+    statements: u64,
+}
+
 pub(in crate::cli) fn reindex(args: &ReindexArgs, out: &Out) -> anyhow::Result<Exit> {
     let bar = out.progress(u64::MAX, "indexing");
     let done = service::reindex(&args.data, &mut |done, total| {
@@ -110,8 +116,8 @@ pub(in crate::cli) fn reindex(args: &ReindexArgs, out: &Out) -> anyhow::Result<E
         bar.set_position(done);
     });
     bar.finish_and_clear();
-    let size = done.map_err(|e| broken_store(e, &args.data))?;
-    let text = printable!("indexed {} statements", grouped(size));
-    out.answer(&json!({ "ok": true, "code": "ok", "statements": size }), text)?;
+    let statements = done.map_err(|e| broken_store(e, &args.data))?;
+    let text = printable!("indexed {} statements", grouped(statements));
+    out.answer(&ReindexReport { ok: true, code: "ok", statements }, text)?;
     Ok(Exit::Yes)
 }

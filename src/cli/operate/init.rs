@@ -1,4 +1,4 @@
-//! `capstan init`: a new log, made on purpose.
+//! `capstan init` and `capstan key rotate`: a new log, and a new key for one.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::cli::output::Out;
 use crate::cli::produce::keygen::Kind;
 use crate::cli::settings::{self, Given};
-use crate::cli::{CliError, Exit, files};
+use crate::cli::{CliError, Exit, broken_store, files};
 use crate::key::KeyId;
-use crate::service::{self, ControlError};
+use crate::service::{self, ControlError, Writer};
 use crate::store::{self, Backend, Store};
 use crate::wire::printable::printable;
 
@@ -26,7 +26,8 @@ pub(in crate::cli) struct Args {
     /// Permanent name of the log: a host name or a URI
     #[arg(long)]
     name: Option<String>,
-    /// Registration policy [default: admit the issuers of the trust file]
+    /// Registration policy [default: admit issuers whose key is pinned in trust.toml or certified
+    /// by an anchor there]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// File for the guard, preferably on another disk [default: DIR.guard]
@@ -53,8 +54,8 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
             None => Err(CliError::failed("usage", format!("{flag} is missing")).into()),
         };
     let data = args.data.as_ref().map(|path| path.display().to_string());
-    let data = asked(data, "--data", "Where shall the log live", "capstan-data")?;
-    let name = asked(args.name.clone(), "--name", "What is the log called (a host name)", "")?;
+    let data = asked(data, "--data", "Data directory", "capstan-data")?;
+    let name = asked(args.name.clone(), "--name", "Name of the log (a host name)", "")?;
     if name.trim().is_empty() {
         return Err(CliError::failed("usage", "--name is empty").into());
     }
@@ -79,7 +80,7 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     out.note(printable!(
         "next\n  {0} serve --data {1}\n  {0} trust add http://127.0.0.1:8787\n  \
          {0} fsck --data {1}\n\
-         Who may register stands in {1}/policy.toml, whose keys are believed in {1}/trust.toml.",
+         {1}/policy.toml says who may register, {1}/trust.toml which keys are trusted.",
         crate::cli::program(),
         data.display()
     ));
@@ -115,4 +116,38 @@ pub(in crate::cli) fn refused(error: ControlError) -> anyhow::Error {
         }
         other => other.into(),
     }
+}
+
+#[derive(clap::Subcommand)]
+pub(in crate::cli) enum KeyVerb {
+    /// Replace the service key; old receipts stay valid
+    #[command(after_help = "Example: capstan key rotate --data /var/lib/capstan")]
+    Rotate {
+        /// Data directory of a log that is not running
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
+}
+
+#[derive(Serialize)]
+struct RotateReport {
+    ok: bool,
+    key: String,
+}
+
+pub(in crate::cli) fn rotate_key(verb: &KeyVerb, out: &Out) -> anyhow::Result<Exit> {
+    let KeyVerb::Rotate { data } = verb;
+    let loaded = settings::load(&Given { data: Some(data), ..Given::default() })?;
+    let guard = loaded.config.guard.path;
+    let mut writer =
+        Writer::open(data, guard.as_deref(), false).map_err(|e| broken_store(e, data))?;
+    let id = service::rotate(&mut writer, guard.as_deref())?;
+    out.answer(&RotateReport { ok: true, key: id.to_string() }, printable!("new key {}", id))?;
+    out.note(printable!(
+        "The succession is on the log, and the old key stays published for old receipts.\n\
+         next\n  {0} serve --data {1}\n  {0} trust add URL   (whoever verifies; it follows the succession)",
+        crate::cli::program(),
+        data.display()
+    ));
+    Ok(Exit::Yes)
 }

@@ -1,12 +1,12 @@
-//! `capstan completions` and `capstan man`: made at run time, so that
-//! packagers need nothing but the program.
+//! `capstan completions` and `capstan man`: generated at run time, so that
+//! packagers need only the program.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::cli::output::Out;
 use crate::cli::{Cli, Exit, files};
@@ -27,12 +27,26 @@ pub(in crate::cli) struct ManArgs {
     directory: PathBuf,
 }
 
+#[derive(Serialize)]
+struct CompletionsReport<'a> {
+    ok: bool,
+    shell: String,
+    script: &'a str,
+}
+
+#[derive(Serialize)]
+struct ManReport<'a> {
+    ok: bool,
+    pages: usize,
+    directory: &'a Path,
+}
+
 pub(in crate::cli) fn completions(args: &CompletionsArgs, out: &Out) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "capstan", &mut script);
     let text = String::from_utf8_lossy(&script);
     let shell = args.shell.to_string();
-    out.file(&json!({ "ok": true, "shell": shell, "script": text }), &script)?;
+    out.file(&CompletionsReport { ok: true, shell, script: &text }, &script)?;
     Ok(Exit::Yes)
 }
 
@@ -43,7 +57,7 @@ pub(in crate::cli) fn man(args: &ManArgs, out: &Out) -> anyhow::Result<Exit> {
     root.build();
     let pages = write_pages(&root, "capstan", directory)?;
     let text = printable!("{} pages in {}", pages, directory.display());
-    out.answer(&json!({ "ok": true, "pages": pages, "directory": directory }), text)?;
+    out.answer(&ManReport { ok: true, pages, directory }, text)?;
     Ok(Exit::Yes)
 }
 

@@ -1,16 +1,17 @@
-//! `capstan policy`: what a policy says, before and after it is in force.
+//! `capstan policy`: explains, tests, compares and sets registration policies.
 
 mod sample;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use serde_json::json;
+use serde::Serialize;
 
+use super::replay::DifferenceView;
 use crate::cli::output::Out;
 use crate::cli::{CliError, Exit, broken_store, files};
 use crate::envelope::{AuthContext, Resolved, SignedStatement};
-use crate::policy::{Cases, Facts, Policy, Rule, RuleTrace};
+use crate::policy::{Cases, ConditionTrace, Facts, Policy, Rule, RuleTrace};
 use crate::service::{self, ReplayOptions, now};
 use crate::wire::printable::{Printable, printable};
 use crate::{profile, store};
@@ -104,6 +105,46 @@ fn load(path: &Path) -> anyhow::Result<Policy> {
     Policy::parse(&files::read_text(path)?).with_context(|| format!("{}", path.display()))
 }
 
+#[derive(Serialize)]
+struct ExplainReport<'a> {
+    ok: bool,
+    policy: &'a str,
+    rules: Vec<RuleView<'a>>,
+}
+
+#[derive(Serialize)]
+struct RuleView<'a> {
+    rule: &'a str,
+    effect: &'static str,
+    held: bool,
+    conditions: Vec<ConditionView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ConditionView<'a> {
+    condition: &'a str,
+    held: bool,
+    wanted: &'a str,
+    saw: &'a str,
+}
+
+impl<'a> RuleView<'a> {
+    fn new(trace: &'a RuleTrace) -> Self {
+        let condition = |c: &'a ConditionTrace| ConditionView {
+            condition: c.condition,
+            held: c.held,
+            wanted: &c.wanted,
+            saw: &c.saw,
+        };
+        Self {
+            rule: &trace.rule,
+            effect: effect(trace),
+            held: trace.holds(),
+            conditions: trace.conditions.iter().map(condition).collect(),
+        }
+    }
+}
+
 fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Exit> {
     let policy = load(&args.policy)?;
     let own = args.data.as_ref().map(|data| data.join("trust.toml"));
@@ -118,10 +159,10 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Exit> {
     let authentic = authentic.map_err(|e| CliError::no(e.code(), e.to_string()))?;
     let read = profile::read(&authentic);
     let (facts, where_to) = match &args.data {
-        None => (Facts::default(), "as if nothing were logged yet"),
+        None => (Facts::default(), "as in an empty log"),
         Some(data) => {
             let found = service::facts(data, &authentic, &read);
-            (found.map_err(|e| broken_store(e, data))?, "with what this log says before it")
+            (found.map_err(|e| broken_store(e, data))?, "with the entries of this log")
         }
     };
     let traces = policy.explain(&authentic, &read, &facts);
@@ -134,15 +175,14 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Exit> {
         let (at, detail) = (&finding.at, &finding.detail);
         text.line(printable!("  {} {} at {}: {}", severity, code, at, detail));
     }
-    let rules: Vec<_> = traces.iter().map(rule_json).collect();
-    out.answer(&json!({ "ok": admitted, "policy": policy.name(), "rules": rules }), text)?;
+    let rules = traces.iter().map(RuleView::new).collect();
+    out.answer(&ExplainReport { ok: admitted, policy: policy.name(), rules }, text)?;
     Ok(if admitted { Exit::Yes } else { Exit::No })
 }
 
 fn rule_text(text: &mut Printable, trace: &RuleTrace) {
-    let effect = if trace.refuses { "refuse" } else { "allow" };
     let held = if trace.holds() { "holds" } else { "does not hold" };
-    text.line(printable!("  {} {:?} {}", effect, trace.rule, held));
+    text.line(printable!("  {} {:?} {}", effect(trace), trace.rule, held));
     for c in &trace.conditions {
         let mark = if c.held { "+" } else { "-" };
         text.line(printable!("    {} {}: {}", mark, c.condition, c.saw));
@@ -152,11 +192,15 @@ fn rule_text(text: &mut Printable, trace: &RuleTrace) {
     }
 }
 
-fn rule_json(trace: &RuleTrace) -> serde_json::Value {
-    let condition = |c: &crate::policy::ConditionTrace| json!({ "condition": c.condition, "held": c.held, "wanted": c.wanted, "saw": c.saw });
-    let conditions: Vec<_> = trace.conditions.iter().map(condition).collect();
-    let effect = if trace.refuses { "refuse" } else { "allow" };
-    json!({ "rule": trace.rule, "effect": effect, "held": trace.holds(), "conditions": conditions })
+fn effect(trace: &RuleTrace) -> &'static str {
+    if trace.refuses { "refuse" } else { "allow" }
+}
+
+#[derive(Serialize)]
+struct TryReport<'a> {
+    ok: bool,
+    decided: u64,
+    refused: Vec<DifferenceView<'a>>,
 }
 
 fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Exit> {
@@ -180,46 +224,58 @@ fn try_out(args: &TryArgs, out: &Out) -> anyhow::Result<Exit> {
     for one in &replayed.changed {
         text.line(printable!("  #{} {}", one.index, one.detail));
     }
-    let differs: Vec<_> = replayed.changed.iter().map(super::replay::object).collect();
     let ok = refused == 0;
-    out.answer(&json!({ "ok": ok, "decided": replayed.decided, "refused": differs }), text)?;
+    let refused = replayed.changed.iter().map(DifferenceView::from).collect();
+    out.answer(&TryReport { ok, decided: replayed.decided, refused }, text)?;
     Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
+#[derive(Serialize)]
+struct RefusalsReport {
+    ok: bool,
+    refusals: Vec<service::Refused>,
+}
+
 fn refusals(args: &DataArgs, out: &Out) -> anyhow::Result<Exit> {
-    let refused = service::refusals(&args.data);
-    let refused = refused.with_context(|| format!("{}", args.data.display()))?;
+    let refusals = service::refusals(&args.data);
+    let refusals = refusals.with_context(|| format!("{}", args.data.display()))?;
     let mut text = Printable::default();
-    for one in &refused {
+    for one in &refusals {
         let why = Printable::long(&one.text);
-        let said =
+        let note =
             if one.authentic { "" } else { "  (not authenticated: anybody may have sent it)" };
-        text.line(printable!("{}  {}  {}{}\n  {}", one.time, one.issuer, one.subject, said, why));
+        text.line(printable!("{}  {}  {}{}\n  {}", one.time, one.issuer, one.subject, note, why));
     }
-    if refused.is_empty() {
+    if refusals.is_empty() {
         text.line("nothing was refused");
     }
-    out.answer(&json!({ "ok": true, "refusals": refused }), text)?;
+    out.answer(&RefusalsReport { ok: true, refusals }, text)?;
     Ok(Exit::Yes)
 }
 
-/// The file is what `serve` and SIGHUP read; the change is logged then.
+#[derive(Serialize)]
+struct SetReport<'a> {
+    ok: bool,
+    policy: &'a str,
+    digest: String,
+    running: bool,
+}
+
+/// Only writes the file. The log records the change when it next starts or
+/// gets SIGHUP.
 fn set(args: &SetArgs, out: &Out) -> anyhow::Result<Exit> {
     let policy = load(&args.policy)?;
     let running = store::is_in_use(&args.data);
     let running = running.map_err(|e| broken_store(e.into(), &args.data))?;
     files::write_file(&args.data.join("policy.toml"), policy.text().as_bytes())?;
     let next = if running {
-        "a process has this log open: send it SIGHUP, and look at /health"
+        "a process has this log open: send it SIGHUP, then check /health"
     } else {
-        "it is logged, and in force, at the next start"
+        "it takes effect at the next start"
     };
-    let text = printable!("policy {:?} is written; {}", policy.name(), next);
+    let text = printable!("wrote policy {:?}; {}", policy.name(), next);
     let digest = policy.digest().to_string();
-    out.answer(
-        &json!({ "ok": true, "policy": policy.name(), "digest": digest, "running": running }),
-        text,
-    )?;
+    out.answer(&SetReport { ok: true, policy: policy.name(), digest, running }, text)?;
     Ok(Exit::Yes)
 }
 
@@ -230,9 +286,24 @@ pub(in crate::cli) struct TestArgs {
     policies: Vec<PathBuf>,
 }
 
-/// Runs the cases beside policies.
+#[derive(Serialize)]
+struct TestReport {
+    ok: bool,
+    cases: Vec<CaseView>,
+}
+
+#[derive(Serialize)]
+struct CaseView {
+    policy: String,
+    case: String,
+    ok: bool,
+    admitted: bool,
+    detail: String,
+}
+
+/// Runs the test cases in the file beside each policy.
 fn test(args: &TestArgs, out: &Out) -> anyhow::Result<Exit> {
-    let (mut text, mut objects, mut failed, mut ran) = (Printable::default(), Vec::new(), 0, 0);
+    let (mut text, mut results) = (Printable::default(), Vec::new());
     for path in args.policies.iter().filter(|path| !is_cases(path)) {
         let policy = load(path)?;
         let beside = path.with_extension("cases.toml");
@@ -240,25 +311,28 @@ fn test(args: &TestArgs, out: &Out) -> anyhow::Result<Exit> {
         let cases =
             cases.map_err(|e| CliError::failed("cases", format!("{}: {e}", beside.display())))?;
         for outcome in cases.run(&policy) {
-            ran += 1;
             let word = if outcome.ok { "ok  " } else { "FAIL" };
             text.line(printable!("{}  {}: {}", word, policy.name(), outcome.name));
             if !outcome.ok {
-                failed += 1;
                 text.line(printable!("      {}", outcome.detail));
             }
-            objects.push(json!({
-                "policy": policy.name(), "case": outcome.name, "ok": outcome.ok,
-                "admitted": outcome.admitted, "detail": outcome.detail,
-            }));
+            results.push(CaseView {
+                policy: policy.name().to_owned(),
+                case: outcome.name,
+                ok: outcome.ok,
+                admitted: outcome.admitted,
+                detail: outcome.detail,
+            });
         }
     }
-    text.line(printable!("{} cases, {} failed", ran, failed));
-    out.answer(&json!({ "ok": failed == 0, "cases": objects }), text)?;
-    Ok(if failed == 0 { Exit::Yes } else { Exit::No })
+    let failed = results.iter().filter(|result| !result.ok).count();
+    text.line(printable!("{} cases, {} failed", results.len(), failed));
+    let ok = failed == 0;
+    out.answer(&TestReport { ok, cases: results }, text)?;
+    Ok(if ok { Exit::Yes } else { Exit::No })
 }
 
-/// So that `policy/*.toml` may be given.
+/// Case files are skipped, so that `policy/*.toml` can be given.
 fn is_cases(path: &Path) -> bool {
     path.to_string_lossy().ends_with(".cases.toml")
 }
@@ -273,7 +347,7 @@ pub(in crate::cli) struct DiffArgs {
     b: PathBuf,
 }
 
-/// Every rule as a line; two rules that ask the same are the same line.
+/// Every rule as a line; equal rules give equal lines.
 fn rule_lines(policy: &Policy) -> Vec<String> {
     let line = |effect: &str, rule: &Rule| {
         let wanted: Vec<String> = rule.wanted().collect();
@@ -286,7 +360,14 @@ fn rule_lines(policy: &Policy) -> Vec<String> {
     lines
 }
 
-/// Which rules two policies do not share.
+#[derive(Serialize)]
+struct DiffReport<'a> {
+    ok: bool,
+    removed: Vec<&'a String>,
+    added: Vec<&'a String>,
+}
+
+/// The rules that only one of two policies has.
 fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Exit> {
     let (a, b) = (rule_lines(&load(&args.a)?), rule_lines(&load(&args.b)?));
     let removed: Vec<&String> = a.iter().filter(|line| !b.contains(line)).collect();
@@ -297,10 +378,10 @@ fn diff(args: &DiffArgs, out: &Out) -> anyhow::Result<Exit> {
             text.line(printable!("{} {}", mark, line));
         }
     }
-    let same = removed.is_empty() && added.is_empty();
-    if same {
+    let ok = removed.is_empty() && added.is_empty();
+    if ok {
         text.line("the same rules");
     }
-    out.answer(&json!({ "ok": same, "removed": removed, "added": added }), text)?;
-    Ok(if same { Exit::Yes } else { Exit::No })
+    out.answer(&DiffReport { ok, removed, added }, text)?;
+    Ok(if ok { Exit::Yes } else { Exit::No })
 }

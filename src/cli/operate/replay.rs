@@ -1,10 +1,10 @@
-//! `capstan replay`: every decision of a log, made again from the log alone.
+//! `capstan replay`: repeats every admission decision of a log, from the log alone.
 
 mod remote;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::cli::client::target::{Ca, Target};
 use crate::cli::output::Out;
@@ -31,13 +31,39 @@ pub(in crate::cli) struct Args {
     trust: Option<PathBuf>,
 }
 
+#[derive(Serialize)]
+struct ReplayReport<'a> {
+    /// Null when the rules of an entry are not known to this version.
+    ok: Option<bool>,
+    code: &'static str,
+    size: u64,
+    decided: u64,
+    first: Option<DifferenceView<'a>>,
+}
+
+/// An entry that is decided differently.
+#[derive(Serialize)]
+pub(super) struct DifferenceView<'a> {
+    index: u64,
+    id: Option<String>,
+    code: &'static str,
+    detail: &'a str,
+}
+
+impl<'a> From<&'a ChangedDecision> for DifferenceView<'a> {
+    fn from(entry: &'a ChangedDecision) -> Self {
+        let (index, id) = (entry.index.get(), entry.id.map(|id| id.to_string()));
+        Self { index, id, code: entry.code, detail: &entry.detail }
+    }
+}
+
 pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let options = ReplayOptions { first_only: true, ..ReplayOptions::default() };
     let replayed = match &args.data {
         Some(data) => local(data, options, out)?,
         None => {
             let client = Target::at(args.url.as_deref(), &args.ca).client(None)?;
-            remote::replay((&client, args.trust.as_deref()), options, out).await?
+            remote::replay(&client, args.trust.as_deref(), options, out).await?
         }
     };
     report(&replayed, out)
@@ -68,23 +94,18 @@ fn report(replayed: &Replayed, out: &Out) -> anyhow::Result<Exit> {
             printable!("no  entry #{} is decided differently: {}: {}", index, code, one.detail)
         }
     };
-    let code = first.map_or("ok", |one| one.code);
     let ok = (!is_unknown).then_some(first.is_none());
-    let (size, decided) = (replayed.size, replayed.decided);
-    let first = first.map(object);
-    out.answer(
-        &json!({ "ok": ok, "code": code, "size": size, "decided": decided, "first": first }),
-        text,
-    )?;
+    let report = ReplayReport {
+        ok,
+        code: first.map_or("ok", |one| one.code),
+        size: replayed.size,
+        decided: replayed.decided,
+        first: first.map(DifferenceView::from),
+    };
+    out.answer(&report, text)?;
     Ok(match ok {
         Some(true) => Exit::Yes,
         Some(false) => Exit::No,
         None => Exit::CannotTell,
     })
-}
-
-/// One entry that comes out differently, for machines.
-pub(in crate::cli) fn object(one: &ChangedDecision) -> serde_json::Value {
-    let id = one.id.map(|id| id.to_string());
-    json!({ "index": one.index.get(), "id": id, "code": one.code, "detail": one.detail })
 }

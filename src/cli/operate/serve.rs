@@ -1,4 +1,5 @@
-//! `capstan serve`: a log at work, from the first signal to the last.
+//! `capstan serve` runs a log until SIGTERM or SIGINT; `capstan health` asks a
+//! running one how it is.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use serde_json::json;
+use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::output::{LogWriter, Out};
+use crate::cli::client::target::{self, Ca};
+use crate::cli::output::{LogWriter, Out, chain};
 use crate::cli::settings::{self, Given};
 use crate::cli::{CliError, Exit, broken_store};
 use crate::config::{Config, LogFormat};
@@ -37,6 +39,21 @@ pub(in crate::cli) struct Args {
     read_only: bool,
 }
 
+#[derive(Serialize)]
+struct Listening {
+    ok: bool,
+    code: &'static str,
+    url: String,
+}
+
+/// What [`run_until`] serves, and how.
+pub(in crate::cli) struct Server<'a> {
+    pub(in crate::cli) service: Arc<Service>,
+    pub(in crate::cli) config: &'a Config,
+    pub(in crate::cli) http: HttpOptions,
+    pub(in crate::cli) listener: TcpListener,
+}
+
 pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let given = Given {
         data: args.data.as_deref(),
@@ -55,15 +72,14 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
     tokio::spawn(reload_on_hangup(service.clone(), http.tls.clone())?);
     let stop = stop_signal()?;
     let (listener, _) = listen(&config).await?;
-    run_until(service, (&config, http), (listener, out), stop).await?;
+    run_until(Server { service, config: &config, http, listener }, out, stop).await?;
     tracing::info!("stopped");
     Ok(Exit::Yes)
 }
 
-/// Text or JSON on standard error, never in colour, one line for an event
-/// whatever was put into it.
+/// Logs to standard error as text or JSON, without colour, one line per event.
 pub(in crate::cli) fn start_logging(config: &Config) {
-    // The engine's own notes are for people who debug the engine.
+    // Below warnings, the storage engine logs only what helps to debug it.
     let filter = format!("{},fjall=warn,lsm_tree=warn", config.log.level.as_str());
     let is_json = config.log.format == LogFormat::Json;
     let builder = tracing_subscriber::fmt()
@@ -78,7 +94,7 @@ pub(in crate::cli) fn start_logging(config: &Config) {
     };
 }
 
-/// Opens the socket; the address may name port 0.
+/// Opens the socket; with port 0 the address tells which one it got.
 pub(in crate::cli) async fn listen(config: &Config) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(config.listen).await;
     let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
@@ -86,20 +102,18 @@ pub(in crate::cli) async fn listen(config: &Config) -> anyhow::Result<(TcpListen
     Ok((listener, address))
 }
 
-/// Says where it listens, serves until `stop`; what was taken is committed
-/// and published before this returns.
+/// Prints the address and serves until `stop` resolves. Accepted statements
+/// are committed and published before this returns.
 pub(in crate::cli) async fn run_until(
-    service: Arc<Service>,
-    (config, options): (&Config, HttpOptions),
-    (listener, out): (TcpListener, &Out),
+    server: Server<'_>,
+    out: &Out,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
+    let Server { service, config, http: options, listener } = server;
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{}", listener.local_addr()?);
-    out.answer(
-        &json!({ "ok": true, "code": "listening", "url": url }),
-        printable!("listening on {}", url),
-    )?;
+    let text = printable!("listening on {}", url);
+    out.answer(&Listening { ok: true, code: "listening", url }, text)?;
     let interval = Duration::from_millis(config.checkpoint.interval_ms);
     let publishing = tokio::spawn(service::keep_publishing(service.clone(), interval));
     let copies = tokio::spawn(service.clone().serve_backups());
@@ -122,7 +136,7 @@ pub(in crate::cli) fn stop_signal() -> anyhow::Result<impl Future<Output = ()> +
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("stopping: open requests may finish");
+        tracing::info!("stopping after open requests have finished");
     })
 }
 
@@ -137,18 +151,56 @@ fn reload_on_hangup(
                 None | Some(Ok(false)) => {}
                 Some(Ok(true)) => tracing::info!("reloaded the TLS certificate"),
                 Some(Err(error)) => {
-                    let why = crate::cli::output::chain(&error.into());
-                    tracing::error!("the TLS certificate stays the old one: {why}");
+                    let why = chain(&error.into());
+                    tracing::error!(
+                        "cannot reload the TLS certificate, the old one stays in use: {why}"
+                    );
                 }
             }
             match service.reload().await {
                 Ok(changed) if changed.is_empty() => tracing::info!("reload: nothing changed"),
                 Ok(changed) => tracing::info!(changed = changed.join(" and "), "reloaded"),
                 Err(error) => {
-                    let why = crate::cli::output::chain(&error.into());
+                    let why = chain(&error.into());
                     tracing::error!("reload failed, the old rules stay in force: {why}");
                 }
             }
         }
     })
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: capstan health --url http://127.0.0.1:8787")]
+pub(in crate::cli) struct HealthArgs {
+    /// Address of the log [default: $CAPSTAN_URL, then the port of $CAPSTAN_LISTEN, or 8787, on this machine]
+    #[arg(long)]
+    url: Option<String>,
+    #[command(flatten)]
+    ca: Ca,
+}
+
+#[derive(Serialize)]
+struct HealthReport {
+    ok: bool,
+    code: &'static str,
+    url: String,
+}
+
+pub(in crate::cli) async fn health(args: &HealthArgs, out: &Out) -> anyhow::Result<Exit> {
+    let url = args.url.clone().or_else(target::from_environment).unwrap_or_else(on_this_machine);
+    let client = args.ca.client(&url, None)?;
+    let asked = client.once(client.url("health")?, "application/json", None).await;
+    // Unreachable does not mean unhealthy, so this is not a "no".
+    let reply = asked.map_err(|error| CliError::failed("unreachable", chain(&error)))?;
+    if reply.status != 200 {
+        return Err(CliError { exit: Exit::No, ..reply.problem() }.into());
+    }
+    out.answer(&HealthReport { ok: true, code: "ok", url }, "ok")?;
+    Ok(Exit::Yes)
+}
+
+fn on_this_machine() -> String {
+    let listen = std::env::var("CAPSTAN_LISTEN").ok();
+    let port = listen.as_deref().and_then(|listen| listen.rsplit(':').next()).unwrap_or("8787");
+    format!("http://127.0.0.1:{port}")
 }

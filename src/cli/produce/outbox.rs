@@ -1,9 +1,8 @@
-//! `capstan record` and `capstan outbox`: nothing an agent did is lost
-//! because a log could not be reached, or answered with something else.
+//! `capstan record` and `capstan outbox`: no record is lost when a log cannot be
+//! reached.
 //!
-//! A statement enters the outbox durably before anything is sent, and leaves
-//! it only for a receipt that verifies; what a log refuses is kept with the
-//! reason.
+//! A statement is durable in the outbox before it is sent, and leaves it only
+//! with a verified receipt; refused statements are kept with the reason.
 
 mod store;
 
@@ -24,8 +23,8 @@ use crate::service::now;
 use crate::wire::printable::{Printable, printable};
 use store::{Claim, Claimed, Earlier, Item, Outbox, Stage};
 
-/// How long `record` waits for another process that sends its record.
-const OTHER_PATIENCE: Duration = Duration::from_secs(120);
+/// How long `record` waits for another process that is sending its record.
+const OTHER_TIMEOUT: Duration = Duration::from_secs(120);
 const OTHER_PAUSE: Duration = Duration::from_millis(50);
 /// `iat` counts seconds.
 const SEAL_TRIES: u32 = 6;
@@ -34,7 +33,7 @@ const SEAL_PAUSE: Duration = Duration::from_millis(500);
 const RECORD_HELP: &str = "\
 Example: capstan record action.json --key agent.key --url https://log.example
 
-Exit codes: 0 recorded, 1 refused, 2 nothing was sealed, 3 it waits in the outbox.";
+Exit codes: 0 recorded, 1 refused, 2 nothing was sealed, 3 waiting in the outbox.";
 
 #[derive(Clone, clap::Args)]
 #[command(after_help = RECORD_HELP)]
@@ -51,7 +50,7 @@ pub(in crate::cli) struct RecordArgs {
     place: Place,
 }
 
-/// Where statements wait, and whom to believe.
+/// The outbox, and how to reach and trust the log.
 #[derive(Clone, clap::Args)]
 pub(in crate::cli) struct Place {
     /// Directory of the outbox [default: $CAPSTAN_OUTBOX, then ~/.local/state/capstan/outbox]
@@ -137,7 +136,7 @@ enum Outcome {
     Elsewhere,
 }
 
-/// Seals, keeps, registers. A record that only waits is not recorded yet.
+/// Seals, stores and registers a record.
 pub(in crate::cli) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Result<Exit> {
     if let Some(kind) = &args.what.example {
         return seal::example(kind, out);
@@ -157,7 +156,7 @@ pub(in crate::cli) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Resu
     }
     let client = args.place.ca.client(&url, args.place.token.as_deref())?;
     let outcome = match Registrar::new(client, args.place.trust.as_deref(), *out).await {
-        Ok(registrar) => send_patiently(&outbox, &registrar, &id).await?,
+        Ok(registrar) => send_after_others(&outbox, &registrar, &id).await?,
         Err(error) => Outcome::Waiting(error),
     };
     let mut report = Report { same_description_as: first, ..Report::default() };
@@ -175,7 +174,7 @@ pub(in crate::cli) async fn record(args: &RecordArgs, out: &Out) -> anyhow::Resu
         }
         Outcome::Waiting(error) => {
             let why = reason(&error);
-            say_waiting(args, &error, &why, out);
+            note_waiting(args, &error, &why, out);
             report.errors.push(why);
             report.waiting.push(id.clone());
             printable!("waiting  {}, not recorded yet\n  {}\n", id, outbox.path.display())
@@ -239,15 +238,15 @@ fn sealed_anew(
         }
         std::thread::sleep(SEAL_PAUSE);
     }
-    let what = "the same bytes are sealed again and again; does the clock stand still?";
+    let what = "every attempt gives the same statement: the clock does not advance";
     Err(CliError::failed("sealed-before", what).into())
 }
 
-/// Says what stands in the way of a record that waits.
-fn say_waiting(args: &RecordArgs, error: &anyhow::Error, why: &str, out: &Out) {
+/// Prints why a record waits and what to do.
+fn note_waiting(args: &RecordArgs, error: &anyhow::Error, why: &str, out: &Out) {
     let flag = |dir: &PathBuf| format!(" --outbox {}", dir.display());
     let outbox = args.place.outbox.as_ref().map(flag).unwrap_or_default();
-    let next = error.downcast_ref::<CliError>().and_then(|stop| stop.next.clone());
+    let next = error.downcast_ref::<CliError>().and_then(|error| error.next.clone());
     out.note(printable!(
         "{}\nnext\n  {}{} outbox flush{}",
         Printable::long(why),
@@ -298,8 +297,8 @@ fn finished_elsewhere(
     Ok(answer)
 }
 
-/// Sends a record, after whoever else may be sending it.
-async fn send_patiently(
+/// Sends a record, once no other process is sending it.
+async fn send_after_others(
     outbox: &Outbox,
     registrar: &Registrar,
     id: &str,
@@ -309,13 +308,13 @@ async fn send_patiently(
         match outbox.claim(id)? {
             Claimed::Mine(claim) => return send(outbox, registrar, claim).await,
             Claimed::Gone => return Ok(Outcome::Elsewhere),
-            Claimed::Busy if started.elapsed() > OTHER_PATIENCE => return Ok(Outcome::Elsewhere),
+            Claimed::Busy if started.elapsed() > OTHER_TIMEOUT => return Ok(Outcome::Elsewhere),
             Claimed::Busy => tokio::time::sleep(OTHER_PAUSE).await,
         }
     }
 }
 
-/// Sends a record that is ours to send, and puts it where it belongs then.
+/// Sends a claimed record and moves it to its new place in the outbox.
 async fn send(outbox: &Outbox, registrar: &Registrar, claim: Claim) -> anyhow::Result<Outcome> {
     let statement = match SignedStatement::parse_any_size(claim.statement.clone()) {
         Ok(statement) => statement,
@@ -326,14 +325,14 @@ async fn send(outbox: &Outbox, registrar: &Registrar, claim: Claim) -> anyhow::R
             let transparent = attach(&statement, &receipted.receipt)?;
             Outcome::Receipted(outbox.receipted(claim, &transparent)?)
         }
-        Err(Unsent::Refused(stop)) => {
-            let kept = outbox.refused(claim, &stop)?;
-            Outcome::Refused { kept, why: stop.what }
+        Err(Unsent::Refused(error)) => {
+            let kept = outbox.refused(claim, &error)?;
+            Outcome::Refused { kept, why: error.what }
         }
-        Err(Unsent::Unverified { stop, answer }) => {
+        Err(Unsent::Unverified { error, answer }) => {
             let kept = outbox.unverified(&claim, &answer)?;
-            let what = format!("{}. What the log sent is kept in {}", stop.what, kept.display());
-            Outcome::Waiting(CliError { what, ..stop }.into())
+            let what = format!("{}. What the log sent is kept in {}", error.what, kept.display());
+            Outcome::Waiting(CliError { what, ..error }.into())
         }
         Err(Unsent::NotSent(error)) => Outcome::Waiting(error),
     })
@@ -375,7 +374,7 @@ async fn flush(url: Option<&str>, place: &Place, out: &Out) -> anyhow::Result<Ex
             // Another process sends it, or has sent it.
             (Claimed::Busy | Claimed::Gone, _) => Outcome::Elsewhere,
             (Claimed::Mine(_), None) => {
-                let what = "it does not say which log it is for; give --url";
+                let what = "the record names no log; give --url";
                 Outcome::Waiting(CliError::failed("usage", what).into())
             }
             (Claimed::Mine(claim), Some(url)) => match logs.at(&url).await {

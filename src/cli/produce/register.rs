@@ -1,5 +1,5 @@
-//! `capstan register`: statements go to a log, receipts come back, and are
-//! checked before anybody hears that they are good.
+//! `capstan register`: sends statements to a log, and verifies the receipts
+//! before it reports success.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::attach;
 use crate::wire::printable::{Printable, printable};
 
-/// Registrations under way at once.
+/// Concurrent registrations.
 const PARALLEL: usize = 8;
 
 #[derive(clap::Args)]
@@ -41,7 +41,7 @@ pub(in crate::cli) struct Args {
     token: Option<String>,
 }
 
-/// One statement that is registered, and shown to be.
+/// A statement with a verified receipt.
 #[derive(Serialize)]
 pub(in crate::cli) struct Done {
     ok: bool,
@@ -72,7 +72,7 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
         if let Some(path) = &args.receipt {
             files::write_file(path, &done.receipt)?;
         }
-        registrar.say_whose_key(&done.receipt);
+        registrar.note_untrusted_key(&done.receipt);
         out.answer(&done, text(&done))?;
         return Ok(Exit::Yes);
     }
@@ -110,8 +110,8 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
         match finished? {
             Ok(done) => files.push(done),
             Err(error) => {
-                let stop = error.downcast_ref::<CliError>();
-                exits.push(stop.map_or(Exit::Failed, |stop| stop.exit));
+                let known = error.downcast_ref::<CliError>();
+                exits.push(known.map_or(Exit::Failed, |known| known.exit));
                 errors.push(chain(&error));
             }
         }
@@ -120,7 +120,7 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
     files.sort_by(|a, b| a.file.cmp(&b.file));
     errors.iter().for_each(|error| out.complain(Printable::long(error)));
     if let Some(first) = files.first() {
-        registrar.say_whose_key(&first.receipt);
+        registrar.note_untrusted_key(&first.receipt);
     }
     let worst_first = [Exit::Failed, Exit::No, Exit::CannotTell];
     let answer = worst_first.into_iter().find(|a| exits.contains(a)).unwrap_or(Exit::Yes);
@@ -131,20 +131,20 @@ async fn many(args: &Args, registrar: Arc<Registrar>, out: &Out) -> anyhow::Resu
     Ok(answer)
 }
 
-/// Sends one statement, checks the receipt, writes both down. What does not
-/// verify is written down as well, under a name that says so.
+/// Sends one statement, verifies the receipt and writes both. A response that
+/// does not verify is kept in a file named `.unverified`.
 async fn register(registrar: &Registrar, file: &Path, output: &Path) -> anyhow::Result<Done> {
     let statement = SignedStatement::parse_any_size(files::read(file)?)?;
     let Receipted { receipt, index } = match registrar.send(&statement).await {
         Ok(receipted) => receipted,
-        Err(Unsent::Unverified { stop, answer }) => {
+        Err(Unsent::Unverified { error, answer }) => {
             let kept = unverified(output);
             let whole = attach(&statement, &answer).unwrap_or(answer);
             files::write_file(&kept, &whole)?;
-            let what = format!("{}. What the log sent is kept in {}", stop.what, kept.display());
-            return Err(CliError { what, ..stop }.into());
+            let what = format!("{}. What the log sent is kept in {}", error.what, kept.display());
+            return Err(CliError { what, ..error }.into());
         }
-        Err(Unsent::Refused(stop)) => return Err(stop.into()),
+        Err(Unsent::Refused(error)) => return Err(error.into()),
         Err(Unsent::NotSent(error)) => return Err(error),
     };
     files::write_file(output, &attach(&statement, &receipt)?)?;

@@ -1,12 +1,11 @@
-//! One log that statements are sent to, and whose receipts are checked before
-//! anybody hears that they are good.
+//! Sends statements to one log and verifies its receipts.
 
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 use crate::cli::check::succession;
 use crate::cli::client::Client;
-use crate::cli::client::wait;
+use crate::cli::client::registration;
 use crate::cli::output::Out;
 use crate::cli::{CliError, files};
 use crate::envelope::SignedStatement;
@@ -17,16 +16,16 @@ use crate::verify::{self, Included, Memo, inclusion};
 use crate::wire::printable::{Printable, printable};
 use crate::wire::text;
 
-/// What stays the same for every statement.
+/// A log to register at, and the keys its receipts must verify under.
 pub(in crate::cli) struct Registrar {
     client: Client,
     trust: RwLock<TrustAnchors>,
     /// Where the trust came from, and where a new key is written.
     trust_file: Option<PathBuf>,
-    /// Keys the log gives as its own: they show that the receipt is whole,
-    /// not that the log is the one you mean.
+    /// Keys the log publishes: they show that a receipt is intact, not that the
+    /// log is the right one.
     offered: Vec<PublicKey>,
-    /// One at a time asks for successions.
+    /// Held while successions are fetched, so that this happens once.
     following: tokio::sync::Mutex<()>,
     out: Out,
 }
@@ -39,16 +38,16 @@ pub(in crate::cli) struct Receipted {
 
 /// Why there is no receipt that verified.
 pub(in crate::cli) enum Unsent {
-    /// The log has read the statement and says no.
+    /// The log refused the statement.
     Refused(CliError),
-    /// The log took it, and its answer does not verify.
-    Unverified { stop: CliError, answer: Vec<u8> },
-    /// Nobody knows whether the log has it.
+    /// The log accepted it, but its receipt does not verify.
+    Unverified { error: CliError, answer: Vec<u8> },
+    /// It is unknown whether the log has it.
     NotSent(anyhow::Error),
 }
 
 impl Registrar {
-    /// Asks the log for its keys; a log that answers is one to send to.
+    /// Fetches the keys of the log, which also shows that it can be reached.
     pub(in crate::cli) async fn new(
         client: Client,
         trust: Option<&Path>,
@@ -66,11 +65,11 @@ impl Registrar {
         &self,
         statement: &SignedStatement,
     ) -> Result<Receipted, Unsent> {
-        let receipt = match wait::register(&self.client, statement.bytes()).await {
+        let receipt = match registration::register(&self.client, statement.bytes()).await {
             Ok(receipt) => receipt,
             Err(error) => return Err(unsent(error)),
         };
-        let unverified = |stop| Unsent::Unverified { stop, answer: receipt.clone() };
+        let unverified = |error| Unsent::Unverified { error, answer: receipt.clone() };
         let parsed = Receipt::parse(receipt.clone()).map_err(|e| {
             unverified(CliError::no(e.code(), format!("the log's receipt cannot be read: {e}")))
         })?;
@@ -100,7 +99,7 @@ impl Registrar {
             return Err(wrong(error));
         }
         let _alone = self.following.lock().await;
-        // Somebody else may have learned it meanwhile.
+        // Another task may have added the key meanwhile.
         let known = self.known(receipt).unwrap_or(known);
         if let Ok(shown) = under(&known.keys) {
             return Ok(shown);
@@ -108,17 +107,17 @@ impl Registrar {
         let followed = succession::follow(&self.client, &known).await;
         let extended = succession::extended(&known, &followed);
         let shown = under(&extended.keys).map_err(|_| self.unknown_key(&kid, &known))?;
-        self.learn(&known, &extended);
+        self.add_keys(&known, &extended);
         Ok(shown)
     }
 
-    /// A key that nothing leads to from those the user knows.
+    /// No succession leads from a trusted key to this one.
     fn unknown_key(&self, kid: &[u8], known: &TrustedLog) -> CliError {
         let url = self.client.base().as_str().trim_end_matches('/');
         let known_keys: Vec<String> = known.keys.iter().map(|key| key.id().to_string()).collect();
         let what = format!(
-            "the statement is registered, but its receipt is signed by a key you do not know, {}; \
-             of {} you know {}, and the log publishes no succession from it",
+            "the statement is registered, but its receipt is signed by an unknown key, {}; \
+             for {} your trust file has {}, and the log publishes no succession from it",
             text::hex(kid),
             known.name,
             known_keys.join(", "),
@@ -130,8 +129,8 @@ impl Registrar {
         CliError::cannot_tell("log-key-unknown", what).next(next)
     }
 
-    /// Believes the keys that follow, from now on and in the trust file.
-    fn learn(&self, known: &TrustedLog, extended: &TrustedLog) {
+    /// Trusts the keys that follow, here and in the trust file.
+    fn add_keys(&self, known: &TrustedLog, extended: &TrustedLog) {
         {
             let mut trust = self.trust.write().unwrap_or_else(PoisonError::into_inner);
             *trust = std::mem::take(&mut *trust).with_log(extended.clone());
@@ -139,17 +138,18 @@ impl Registrar {
         let old = known.keys.first().map(|key| key.id().to_string()).unwrap_or_default();
         let new = extended.keys.first().map(|key| key.id().to_string()).unwrap_or_default();
         self.out.note(printable!(
-            "{} signs with a new key, {}; the log publishes a succession from the one you know, {}",
+            "{} signs with a new key, {}; it published a succession from the trusted one, {}",
             known.name,
             new,
             old
         ));
         let Some(path) = &self.trust_file else { return };
         match succession::remember(path, extended) {
-            Ok(()) => self.out.note(printable!("the new key is in {}", path.display())),
+            Ok(()) => self.out.note(printable!("added the new key to {}", path.display())),
             Err(error) => {
                 let why = crate::cli::output::chain(&error);
-                self.out.complain(Printable::long(format!("the new key was not kept: {why}")));
+                self.out
+                    .complain(Printable::long(format!("the new key could not be saved: {why}")));
             }
         }
     }
@@ -161,15 +161,15 @@ impl Registrar {
         succession::entry(&trust, issuer).filter(|log| !log.keys.is_empty())
     }
 
-    /// Says so when only the log itself vouches for its key.
-    pub(in crate::cli) fn say_whose_key(&self, receipt: &[u8]) {
+    /// Warns if the keys of the log come only from the log itself.
+    pub(in crate::cli) fn note_untrusted_key(&self, receipt: &[u8]) {
         let parsed = Receipt::parse(receipt.to_vec());
         if parsed.is_ok_and(|receipt| self.known(&receipt).is_some()) {
             return;
         }
         let url = self.client.base().as_str().trim_end_matches('/');
         self.out.note(printable!(
-            "the receipt was checked under the keys {0} gives, not under your trust file\n\
+            "the receipt was verified with the keys {0} publishes, not with your trust file\n\
              next\n  {1} trust add {0}",
             url,
             crate::cli::program()
@@ -182,14 +182,14 @@ fn is_among(kid: &[u8], keys: &[PublicKey]) -> bool {
 }
 
 fn unsent(error: anyhow::Error) -> Unsent {
-    let error = match error.downcast::<wait::Refused>() {
-        Ok(wait::Refused(stop)) => return Unsent::Refused(stop),
+    let error = match error.downcast::<registration::Refused>() {
+        Ok(registration::Refused(error)) => return Unsent::Refused(error),
         Err(error) => error,
     };
-    match error.downcast::<wait::NoReceipt>() {
+    match error.downcast::<registration::NoReceipt>() {
         Ok(none) => {
-            let stop = CliError::failed("no-receipt", none.to_string());
-            Unsent::Unverified { stop, answer: none.body }
+            let error = CliError::failed("no-receipt", none.to_string());
+            Unsent::Unverified { error, answer: none.body }
         }
         Err(error) => Unsent::NotSent(error),
     }

@@ -1,5 +1,5 @@
-//! `capstan seal`: an action becomes a signed Capsule, an event a causal
-//! record, or any payload a Signed Statement.
+//! `capstan seal`: signs an action as a Capsule, an event as a causal record, or
+//! any payload as it is.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::builder::PossibleValue;
 
 use crate::cli::client::target::Target;
-use crate::cli::files::Delivery;
+use crate::cli::files::{Content, Delivery};
 use crate::cli::output::{Out, chain};
 use crate::cli::read::names;
 use crate::cli::{CliError, Exit, files};
@@ -118,20 +118,18 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
         return example(kind, out);
     }
     let bytes = args.what.resolved(&Target::default(), out).await?.seal()?;
-    // No log would take what this refuses, so the sender hears it here.
+    // No log would accept what this refuses, so report it now.
     let statement = SignedStatement::parse(bytes.clone())?;
     let id = StatementId::of(&statement).to_string();
     if args.output.is_some() && !out.is_json() {
         out.note(printable!("sealed {}", id));
     }
-    let output = args.output.as_deref();
-    let object = [("id".to_owned(), id.into())].into_iter().collect();
-    files::deliver(Delivery { output, name: "statement", bytes: &bytes, object }, out)?;
+    Delivery::new(Content::Statement(&bytes)).with_id(id).send(args.output.as_deref(), out)?;
     flags(&statement).into_iter().for_each(|flag| out.note(flag));
     Ok(Exit::Yes)
 }
 
-/// Prints a description that is sealed as it stands.
+/// Prints an example description that can be sealed unchanged.
 pub(in crate::cli) fn example(kind: &str, out: &Out) -> anyhow::Result<Exit> {
     let unknown = || CliError::failed("usage", format!("there is no example {kind:?}"));
     let example: Example = kind.parse().map_err(|_| unknown())?;
@@ -139,13 +137,13 @@ pub(in crate::cli) fn example(kind: &str, out: &Out) -> anyhow::Result<Exit> {
     out.answer(&object, example.text())?;
     out.note(match example {
         Example::Outcome => printable!(
-            "Keep it as outcome.json and change it; then `{}`. \
+            "Save it as outcome.json and edit it; then `{}`. \
              The subject is that of the action it is about.",
             "capstan seal outcome.json --key agent.key --iss https://agents.example \
              --outcome-of urn:agent-action-capsule:acme:order-7781 -o outcome.cose"
         ),
         Example::Approval | Example::Blocked | Example::Executed => printable!(
-            "Keep it as action.json and change it; then `{}`. {}",
+            "Save it as action.json and edit it; then `{}`. {}",
             "capstan seal action.json --key agent.key -o action.cose",
             "Every member is explained in docs/profiles/capsule.md."
         ),
@@ -153,7 +151,7 @@ pub(in crate::cli) fn example(kind: &str, out: &Out) -> anyhow::Result<Exit> {
     Ok(Exit::Yes)
 }
 
-/// What a causal record may break and still be stored for.
+/// Findings of a causal record that do not prevent its registration.
 fn flags(statement: &SignedStatement) -> Vec<Printable> {
     let Some(payload) = statement.payload() else { return Vec::new() };
     let read = read_payload(statement.header(), payload);
@@ -201,7 +199,7 @@ impl What {
             let (id, file) = one.split_once('=').context("--evidence takes ID=FILE")?;
             parts.extend([id.as_bytes().to_vec(), files::read(Path::new(file))?]);
         }
-        // Nothing when it is not asked for: the digests of before stay as they were.
+        // Only if given, so that digests from older versions stay the same.
         parts.extend(self.hash_payload.is_some().then(|| b"hash-payload".to_vec()));
         let digests: Vec<Digest> = parts.iter().map(|part| Digest::of(part)).collect();
         let bytes: Vec<&[u8]> = digests.iter().map(|d| d.as_bytes().as_slice()).collect();
@@ -227,7 +225,7 @@ impl What {
                 Ok(seal(&draft, &key)?)
             }
             (None, Some(issuer), None, Some(subject)) => {
-                self.outcome(payload, (issuer, subject), &key)
+                self.outcome(payload, issuer, subject, &key)
             }
             (None, None, None, None) => self.capsule(payload, after, &key),
             _ => Err(CliError::failed(
@@ -301,7 +299,8 @@ impl What {
     fn outcome(
         &self,
         payload: &[u8],
-        (issuer, subject): (&str, &str),
+        issuer: &str,
+        subject: &str,
         key: &SigningKey,
     ) -> anyhow::Result<Vec<u8>> {
         let content = Json::read(payload)?;
@@ -328,7 +327,8 @@ fn salt(kept: &Path) -> anyhow::Result<[u8; SALT_BYTES]> {
         return bytes.first_chunk().copied().ok_or_else(|| differs(kept).into());
     }
     let mut salt = [0; SALT_BYTES];
-    aws_lc_rs::rand::fill(&mut salt).map_err(|_| anyhow::anyhow!("there are no random numbers"))?;
+    aws_lc_rs::rand::fill(&mut salt)
+        .map_err(|_| anyhow::anyhow!("the system gives no random numbers"))?;
     Ok(salt)
 }
 

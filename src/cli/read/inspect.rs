@@ -1,11 +1,12 @@
-//! `capstan inspect`: what is in a file, without judging it.
+//! `capstan inspect`: shows what is in a file, without verifying it.
 
 mod diagnostic;
 mod record;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value as Json, json};
+use serde::Serialize;
+use serde_json::Value as Json;
 
 use crate::checkpoint::SignedCheckpoint;
 use crate::cli::output::{Out, chain};
@@ -31,18 +32,24 @@ pub(in crate::cli) struct Args {
     payload: Option<PathBuf>,
 }
 
+#[derive(Serialize)]
+struct Diagnostic<'a> {
+    ok: bool,
+    diagnostic: &'a str,
+}
+
 pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let bytes = files::read(&args.file)?;
     if args.raw {
         let text = diagnostic::diagnostic(&bytes)?;
-        out.answer(&json!({ "ok": true, "diagnostic": text.as_str() }), text)?;
+        out.answer(&Diagnostic { ok: true, diagnostic: text.as_str() }, text.clone())?;
         return Ok(Exit::Yes);
     }
     if let Some(what) = files::not_evidence(&bytes) {
         let what = format!("{} is {what}", args.file.display());
         return Err(CliError::failed("no-statement", what).into());
     }
-    let object = describe(&bytes)?;
+    let object = serde_json::to_value(Artefact::read(&bytes)?)?;
     if let Some(path) = &args.payload {
         write_payload(&bytes, path)?;
         out.note(printable!("wrote the payload to {}", path.display()));
@@ -63,127 +70,244 @@ fn write_payload(bytes: &[u8], path: &Path) -> anyhow::Result<()> {
     files::write_file(path, payload)
 }
 
-/// A bundle as its parts.
-fn bundle(bundle: &Bundle) -> anyhow::Result<Json> {
-    let part = |bytes: &Vec<u8>| {
-        describe(bytes).unwrap_or_else(|e| json!({ "artefact": "unreadable", "why": chain(&e) }))
-    };
-    let chain: Vec<Json> = bundle.chain.iter().map(part).collect();
-    Ok(json!({
-        "artefact": "bundle",
-        "registered_at": bundle.time.to_string(),
-        "statement": part(&bundle.statement),
-        "policy": part(&bundle.policy),
-        "trust": part(&bundle.trust),
-        "chain": chain,
-        "checkpoint": part(&bundle.checkpoint.clone().into_bytes()),
-    }))
+/// What a file contains.
+#[derive(Serialize)]
+#[serde(tag = "artefact", rename_all = "lowercase")]
+enum Artefact {
+    Bundle(Box<BundleView>),
+    Checkpoint(CheckpointView),
+    Receipt(ReceiptView),
+    #[serde(rename = "receipt")]
+    UnreadableReceipt {
+        unreadable: String,
+    },
+    Statement(Box<StatementView>),
+    #[serde(rename = "transparent statement")]
+    TransparentStatement(Box<StatementView>),
+    /// A part of a bundle that cannot be parsed.
+    Unreadable {
+        why: String,
+    },
 }
 
-fn describe(bytes: &[u8]) -> anyhow::Result<Json> {
-    if let Some(found) = Bundle::open(bytes) {
-        return bundle(&found);
+#[derive(Serialize)]
+struct BundleView {
+    registered_at: String,
+    statement: Artefact,
+    policy: Artefact,
+    trust: Artefact,
+    chain: Vec<Artefact>,
+    checkpoint: Artefact,
+}
+
+#[derive(Serialize)]
+struct CheckpointView {
+    origin: String,
+    size: Option<u64>,
+    root: Option<String>,
+    signatures: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ReceiptView {
+    #[serde(flatten)]
+    header: HeaderView,
+    proofs: Vec<ProofView>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "artefact", rename_all = "lowercase")]
+enum ProofView {
+    Inclusion {
+        index: u64,
+        size: u64,
+        path: usize,
+    },
+    Consistency {
+        from: u64,
+        to: u64,
+        path: usize,
+    },
+    #[serde(rename = "CCF inclusion")]
+    CcfInclusion {
+        evidence: String,
+        path: usize,
+    },
+    #[serde(rename = "CCF consistency")]
+    CcfConsistency {
+        anchor: String,
+        path: usize,
+    },
+}
+
+#[derive(Serialize)]
+struct StatementView {
+    #[serde(flatten)]
+    header: HeaderView,
+    id: String,
+    payload: PayloadView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<Json>,
+    signature_bytes: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    receipts: Vec<Artefact>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PayloadView {
+    Detached(&'static str),
+    Attached {
+        bytes: usize,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+}
+
+#[derive(Serialize)]
+struct HeaderView {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issued_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    algorithm: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    brings_key: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificates: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash_algorithm: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash_location: Option<String>,
+}
+
+impl Artefact {
+    fn read(bytes: &[u8]) -> anyhow::Result<Self> {
+        if let Some(bundle) = Bundle::open(bytes) {
+            return Ok(Self::Bundle(Box::new(BundleView::new(&bundle))));
+        }
+        if let Some(note) = std::str::from_utf8(bytes).ok().filter(|t| t.contains("\n\n\u{2014} "))
+        {
+            return Ok(Self::Checkpoint(CheckpointView::read(note)?));
+        }
+        let envelope = SignedStatement::parse_any_size(bytes.to_vec())?;
+        if envelope.header().vds.is_some() {
+            return Ok(Self::Receipt(ReceiptView::new(&Receipt::parse(bytes.to_vec())?)));
+        }
+        let receipt = |bytes| match Receipt::parse(bytes) {
+            Ok(receipt) => Self::Receipt(ReceiptView::new(&receipt)),
+            Err(e) => Self::UnreadableReceipt { unreadable: e.to_string() },
+        };
+        let receipts: Vec<Self> = attached(&envelope)?.into_iter().map(receipt).collect();
+        let is_transparent = !receipts.is_empty();
+        let view = Box::new(StatementView {
+            header: HeaderView::new(envelope.header()),
+            id: StatementId::of(&envelope).to_string(),
+            payload: PayloadView::new(&envelope),
+            record: record::object(&envelope)?,
+            signature_bytes: envelope.signature().len(),
+            receipts,
+        });
+        Ok(if is_transparent { Self::TransparentStatement(view) } else { Self::Statement(view) })
     }
-    if let Some(note) = std::str::from_utf8(bytes).ok().filter(|t| t.contains("\n\n\u{2014} ")) {
-        return checkpoint(note);
-    }
-    let envelope = SignedStatement::parse_any_size(bytes.to_vec())?;
-    if envelope.header().vds.is_some() {
-        return Ok(receipt(&Receipt::parse(bytes.to_vec())?));
-    }
-    let receipts = attached(&envelope)?;
-    let receipts: Vec<Json> = receipts
-        .into_iter()
-        .map(|bytes| match Receipt::parse(bytes) {
-            Ok(parsed) => receipt(&parsed),
-            Err(e) => json!({ "artefact": "receipt", "unreadable": e.to_string() }),
-        })
-        .collect();
-    let artefact = if receipts.is_empty() { "statement" } else { "transparent statement" };
-    let mut object = header(artefact, envelope.header());
-    object.insert("id".to_owned(), StatementId::of(&envelope).to_string().into());
-    object.insert("payload".to_owned(), payload(&envelope));
-    object.extend(record::object(&envelope).map(|record| ("record".to_owned(), record)));
-    object.insert("signature_bytes".to_owned(), envelope.signature().len().into());
-    if !receipts.is_empty() {
-        object.insert("receipts".to_owned(), receipts.into());
-    }
-    Ok(object.into())
 }
 
-fn checkpoint(note: &str) -> anyhow::Result<Json> {
-    let signed = SignedCheckpoint::parse(note)?;
-    let mut lines = note.lines().skip(1);
-    let size = lines.next().and_then(|size| size.parse::<u64>().ok());
-    let root = lines.next().and_then(text::from_base64).map(|root| text::hex(&root));
-    let signers: Vec<&str> =
-        note.lines().filter_map(|line| line.strip_prefix("\u{2014} ")?.split(' ').next()).collect();
-    Ok(json!({
-        "artefact": "checkpoint",
-        "origin": signed.origin(),
-        "size": size,
-        "root": root,
-        "signatures": signers,
-    }))
-}
-
-fn header(artefact: &str, header: &Header) -> Map<String, Json> {
-    let algorithm = header.algorithm.map(|number| {
-        Algorithm::from_cose(number).map_or_else(|| number.to_string(), |a| a.name().to_owned())
-    });
-    let envelope = header.hash_envelope.as_ref();
-    let fields = [
-        ("artefact", Some(artefact.into())),
-        ("issuer", header.claims.issuer.clone().map(Json::from)),
-        ("subject", header.claims.subject.clone().map(Json::from)),
-        ("issued_at", header.claims.issued_at.map(|t| t.to_string().into())),
-        ("algorithm", algorithm.map(Json::from)),
-        ("kid", header.kid.as_deref().map(|kid| text::hex(kid).into())),
-        ("content_type", header.content_type.as_ref().map(|t| t.to_string().into())),
-        ("brings_key", header.claims.confirmation.is_some().then_some(Json::Bool(true))),
-        ("certificates", (!header.chain.is_empty()).then(|| header.chain.len().into())),
-        ("hash_algorithm", envelope.map(|e| e.algorithm.into())),
-        ("hash_location", envelope.and_then(|e| e.location.clone()).map(Json::from)),
-    ];
-    let there = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    there.collect()
-}
-
-/// Text is shown if it is short; bytes never are.
-fn payload(statement: &SignedStatement) -> Json {
-    let Some(payload) = statement.payload() else { return "detached".into() };
-    let shown = std::str::from_utf8(payload).ok().map(str::trim_end);
-    match shown.filter(|text| text.len() <= 400 && !text.contains(|c: char| c.is_control())) {
-        Some(text) => json!({ "bytes": payload.len(), "text": text }),
-        None => json!({ "bytes": payload.len() }),
+impl BundleView {
+    fn new(bundle: &Bundle) -> Self {
+        let part = |bytes: &[u8]| {
+            Artefact::read(bytes).unwrap_or_else(|e| Artefact::Unreadable { why: chain(&e) })
+        };
+        Self {
+            registered_at: bundle.time.to_string(),
+            statement: part(&bundle.statement),
+            policy: part(&bundle.policy),
+            trust: part(&bundle.trust),
+            chain: bundle.chain.iter().map(|bytes| part(bytes)).collect(),
+            checkpoint: part(bundle.checkpoint.as_bytes()),
+        }
     }
 }
 
-fn receipt(receipt: &Receipt) -> Json {
-    let mut object = header("receipt", receipt.envelope().header());
-    let proofs: Vec<Json> = match receipt.proofs() {
-        Proofs::Inclusion(proofs) => proofs
-            .iter()
-            .map(|p| json!({ "artefact": "inclusion", "index": p.index, "size": p.size, "path": p.path.len() }))
-            .collect(),
-        Proofs::Consistency(proofs) => proofs
-            .iter()
-            .map(|p| json!({ "artefact": "consistency", "from": p.from, "to": p.to, "path": p.path.len() }))
-            .collect(),
-        Proofs::CcfInclusion(proofs) => proofs
-            .iter()
-            .map(|p| json!({ "artefact": "CCF inclusion", "evidence": p.evidence, "path": p.path.len() }))
-            .collect(),
-        Proofs::CcfConsistency(proofs) => proofs
-            .iter()
-            .map(|p| json!({ "artefact": "CCF consistency", "anchor": p.anchor.to_string(), "path": p.path.len() }))
-            .collect(),
-    };
-    object.insert("proofs".to_owned(), proofs.into());
-    object.into()
+impl CheckpointView {
+    fn read(note: &str) -> anyhow::Result<Self> {
+        let signed = SignedCheckpoint::parse(note)?;
+        let mut lines = note.lines().skip(1);
+        let size = lines.next().and_then(|size| size.parse().ok());
+        let root = lines.next().and_then(text::from_base64).map(|root| text::hex(&root));
+        let signer =
+            |line: &str| Some(line.strip_prefix("\u{2014} ")?.split(' ').next()?.to_owned());
+        let signatures = note.lines().filter_map(signer).collect();
+        Ok(Self { origin: signed.origin().to_owned(), size, root, signatures })
+    }
 }
 
-/// The same object as indented lines, the most telling ones first.
+impl HeaderView {
+    fn new(header: &Header) -> Self {
+        let name = |number| Algorithm::from_cose(number).map(|a| a.name().to_owned());
+        let envelope = header.hash_envelope.as_ref();
+        Self {
+            issuer: header.claims.issuer.clone(),
+            subject: header.claims.subject.clone(),
+            issued_at: header.claims.issued_at.map(|time| time.to_string()),
+            algorithm: header.algorithm.map(|n| name(n).unwrap_or_else(|| n.to_string())),
+            kid: header.kid.as_deref().map(text::hex),
+            content_type: header.content_type.as_ref().map(ToString::to_string),
+            brings_key: header.claims.confirmation.is_some().then_some(true),
+            certificates: (!header.chain.is_empty()).then_some(header.chain.len()),
+            hash_algorithm: envelope.map(|e| e.algorithm),
+            hash_location: envelope.and_then(|e| e.location.clone()),
+        }
+    }
+}
+
+impl PayloadView {
+    /// Short text is shown, bytes are not.
+    fn new(statement: &SignedStatement) -> Self {
+        let Some(payload) = statement.payload() else { return Self::Detached("detached") };
+        let text = std::str::from_utf8(payload).ok().map(str::trim_end);
+        let text = text.filter(|t| t.len() <= 400 && !t.contains(|c: char| c.is_control()));
+        Self::Attached { bytes: payload.len(), text: text.map(str::to_owned) }
+    }
+}
+
+impl ReceiptView {
+    fn new(receipt: &Receipt) -> Self {
+        let proofs = match receipt.proofs() {
+            Proofs::Inclusion(proofs) => proofs
+                .iter()
+                .map(|p| ProofView::Inclusion { index: p.index, size: p.size, path: p.path.len() })
+                .collect(),
+            Proofs::Consistency(proofs) => proofs
+                .iter()
+                .map(|p| ProofView::Consistency { from: p.from, to: p.to, path: p.path.len() })
+                .collect(),
+            Proofs::CcfInclusion(proofs) => proofs
+                .iter()
+                .map(|p| ProofView::CcfInclusion {
+                    evidence: p.evidence.clone(),
+                    path: p.path.len(),
+                })
+                .collect(),
+            Proofs::CcfConsistency(proofs) => proofs
+                .iter()
+                .map(|p| ProofView::CcfConsistency {
+                    anchor: p.anchor.to_string(),
+                    path: p.path.len(),
+                })
+                .collect(),
+        };
+        Self { header: HeaderView::new(receipt.envelope().header()), proofs }
+    }
+}
+
+/// The object as indented lines, the members of `FIRST` first.
 fn write_lines(out: &mut Printable, value: &Json, depth: usize) {
     let Json::Object(fields) = value else { return };
     let indent = indent(depth);
@@ -224,7 +348,7 @@ fn indent(depth: usize) -> Printable {
     std::iter::repeat_n(Printable::from("  "), depth).collect()
 }
 
-/// One of a list; findings are a line each.
+/// An item of a list; a finding takes one line.
 fn write_item(out: &mut Printable, item: &Json, depth: usize) {
     match record::finding_line(item) {
         None => write_lines(out, item, depth),

@@ -15,7 +15,7 @@ use crate::wire::printable::{Printable, printable};
 pub(in crate::cli) struct Args {
     /// A causal record: its identity, statement id or its first 8 digits, or 6
     id: String,
-    /// Say how the record is ordered with this one instead
+    /// Show the order of the record and this one instead
     #[arg(long, value_name = "ID", conflicts_with = "prov")]
     to: Option<String>,
     /// Print the record and its ancestors as PROV-JSON instead
@@ -57,8 +57,10 @@ fn is_cut(id: &str, document: &Value, out: &Out) -> bool {
     let said = |name: &str| record.and_then(|record| record.get(name)?.as_str());
     let Some(limit) = said("capstan:cut") else { return false };
     match said("capstan:cursor") {
-        Some(cursor) => out.note(printable!("cut ({}): go on with --cursor {}", limit, cursor)),
-        None => out.note(printable!("cut ({}): ask for the farthest records by name", limit)),
+        Some(cursor) => {
+            out.note(printable!("incomplete ({}): continue with --cursor {}", limit, cursor))
+        }
+        None => out.note(printable!("incomplete ({}): query the last records shown", limit)),
     }
     true
 }
@@ -70,7 +72,7 @@ fn order_text(id: &str, other: &str, view: &OrderView) -> Printable {
         "concurrent" => printable!("{} and {} are concurrent: neither is an ancestor", id, other),
         "circular" => printable!("{} and {} are ancestors of each other", id, other),
         "same" => printable!("{} is one record", id),
-        order => printable!("nobody can tell how {} and {} are ordered: {}", id, other, order),
+        order => printable!("the order of {} and {} is unknown: {}", id, other, order),
     };
     let limit = view.limit.as_ref().map(|code| printable!(" ({})", code));
     let missing = view.missing.as_ref().map(|id| printable!(" ({} is not logged)", id));

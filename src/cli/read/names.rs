@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::search::{Source, fetch_error_is_not_found, get};
+use super::search::{Source, get};
 use crate::cli::client::target::Target;
 use crate::cli::output::Out;
 use crate::cli::{CliError, files};
@@ -74,7 +74,7 @@ pub(in crate::cli) async fn superseded(
     let found = match candidates(&Source::of(target), name).await {
         Err(error) if is_whole => {
             out.note(printable!(
-                "nobody could be asked whether {} is a capsule: {}",
+                "could not check that {} is a capsule: {}",
                 text::short(name),
                 Printable::long(crate::cli::output::chain(&error))
             ));
@@ -143,8 +143,7 @@ fn in_file(path: &Path) -> anyhow::Result<String> {
 async fn candidates(source: &Source, name: &str) -> anyhow::Result<NameMatches> {
     let received = get(source, &["api", "v1", "names", name], &[]).await;
     let received = received.map_err(|error| {
-        let stop = error.downcast_ref::<CliError>();
-        if stop.is_some_and(fetch_error_is_not_found) {
+        if error.downcast_ref::<CliError>().is_some_and(|error| error.code == "not-found") {
             let what = format!("this log has no name lookup, and {name:?} is not an id");
             return CliError::failed("names-unsupported", what)
                 .next("the 64 hex digits of its id")
@@ -158,7 +157,7 @@ async fn candidates(source: &Source, name: &str) -> anyhow::Result<NameMatches> 
 /// The only match. None is a "no"; several are an error that lists them.
 fn only(name: &str, found: NameMatches) -> Result<EntryView, CliError> {
     match found.statements.as_slice() {
-        [] => Err(CliError::no("not-found", format!("nothing here is called {name}"))),
+        [] => Err(CliError::no("not-found", format!("the log knows nothing by the name {name}"))),
         [entry] if !found.is_cut => Ok(entry.clone()),
         several => {
             let mut lines = Printable::default();
@@ -201,7 +200,7 @@ fn names_record(entry: &EntryView, name: &str) -> bool {
 
 fn wrong_kind(entry: &EntryView, name: &str, wanted: &str) -> CliError {
     let id = text::short(&entry.id.to_string());
-    let what = format!("{name} is no {wanted}: #{} is {}, {id}", entry.index, entry.profile);
+    let what = format!("{name} is not a {wanted}: #{} is {}, {id}", entry.index, entry.profile);
     let code = if wanted == "capsule" { "not-a-capsule" } else { "not-a-causal-record" };
     CliError::no(code, what)
 }

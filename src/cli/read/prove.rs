@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use super::names;
 use super::search::{Source, fetch};
 use crate::cli::client::Client;
+use crate::cli::client::registration;
 use crate::cli::client::target::Target;
-use crate::cli::client::wait;
-use crate::cli::files::Delivery;
+use crate::cli::files::{Content, Delivery};
 use crate::cli::output::Out;
-use crate::cli::{CliError, Exit, files};
+use crate::cli::{CliError, Exit};
 use crate::envelope::{SignedStatement, StatementId};
 use crate::receipt::{Proofs, Receipt};
 use crate::verify::{Memo, inclusion};
@@ -44,15 +44,13 @@ pub(in crate::cli) async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> 
         (None, Some(from), Some(to)) => grown(&client, from, to).await?,
         _ => return Err(CliError::failed("usage", "give ID, or --from and --to").into()),
     };
-    let output = args.output.as_deref();
-    let object = serde_json::Map::new();
-    files::deliver(Delivery { output, name: "receipt", bytes: &receipt, object }, out)?;
+    Delivery::new(Content::Receipt(&receipt)).send(args.output.as_deref(), out)?;
     Ok(Exit::Yes)
 }
 
 /// A receipt, checked against the statement where the log gives it out.
 async fn included(client: &Client, id: &str, out: &Out) -> anyhow::Result<Vec<u8>> {
-    let bytes = wait::receipt(client, id).await?;
+    let bytes = registration::receipt(client, id).await?;
     let receipt = Receipt::parse(bytes.clone())?;
     let url = client.url(&format!("entries/{id}/statement"))?;
     let reply = client.send(url, "application/cose", None).await?;
@@ -106,8 +104,6 @@ pub(in crate::cli) async fn bundle(args: &BundleArgs, out: &Out) -> anyhow::Resu
     let id = names::statement(&args.source, &args.id).await?;
     let path = ["api", "v1", "bundles", &id];
     let bytes = fetch(&args.source, &path, &[], "application/cbor").await?;
-    let output = args.output.as_deref();
-    let object = serde_json::Map::new();
-    files::deliver(Delivery { output, name: "bundle", bytes: &bytes, object }, out)?;
+    Delivery::new(Content::Bundle(&bytes)).send(args.output.as_deref(), out)?;
     Ok(Exit::Yes)
 }

@@ -1,4 +1,4 @@
-//! `capstan log`, `find`, `story`, `open-items`: the API's answers as text.
+//! `capstan log`, `find`, `story`, `open-items`: API responses as text.
 //!
 //! A data directory is read through the same routes as a running log, so both
 //! give the same answers.
@@ -19,7 +19,7 @@ use crate::cli::client::target::Target;
 use crate::cli::client::{Client, Reply};
 use crate::cli::output::Out;
 use crate::cli::settings::{self, Given};
-use crate::cli::{CliError, Exit, broken_store};
+use crate::cli::{Exit, broken_store};
 use crate::http::{self, HttpOptions};
 use crate::log::LeafIndex;
 use crate::metrics::Metrics;
@@ -183,11 +183,6 @@ fn note_how_to_close(open: Option<&ItemView>, out: &Out) {
     ));
 }
 
-/// Whether the log has no such entry or no such path.
-pub(in crate::cli) fn fetch_error_is_not_found(stop: &CliError) -> bool {
-    stop.code == "not-found"
-}
-
 /// An answer of the API: as it was received, for `--json`, and as a type.
 pub(in crate::cli) struct Received<T> {
     pub(in crate::cli) document: Value,
@@ -201,7 +196,7 @@ pub(in crate::cli) async fn get<T: DeserializeOwned>(
     pairs: &[(&str, &str)],
 ) -> anyhow::Result<Received<T>> {
     let document = get_json(source, path, pairs).await?;
-    let view = T::deserialize(&document).context("the log does not answer as this API does")?;
+    let view = T::deserialize(&document).context("the response is not one of this API")?;
     Ok(Received { document, view })
 }
 
@@ -212,7 +207,7 @@ pub(in crate::cli) async fn get_json(
     pairs: &[(&str, &str)],
 ) -> anyhow::Result<Value> {
     let body = fetch(source, path, pairs, "application/json").await?;
-    serde_json::from_slice(&body).context("the log does not answer with JSON")
+    serde_json::from_slice(&body).context("the response is not JSON")
 }
 
 /// Gets the bytes of an answer.
@@ -267,10 +262,10 @@ fn show<T>(
     }
     out.answer(document, lines)?;
     if view.is_cut {
-        out.note("the search cost too much and stopped early; go on with --cursor");
+        out.note("the search reached its limit and stopped early; continue with --cursor");
     }
     if let Some(cursor) = &view.cursor {
-        out.note(printable!("there may be more: --cursor {}", cursor));
+        out.note(printable!("for more: --cursor {}", cursor));
     }
     out.note(Printable::long(&view.note));
     Ok(Exit::Yes)
@@ -307,7 +302,7 @@ fn reporter(reporter: Option<&Reporter>) -> String {
     let Some(Reporter { issuer, binding }) = reporter else {
         return "an unknown issuer".to_owned();
     };
-    format!("{issuer} ({})", binding.as_deref().unwrap_or("not known how"))
+    format!("{issuer} ({})", binding.as_deref().unwrap_or("binding unknown"))
 }
 
 /// `[3,5]`

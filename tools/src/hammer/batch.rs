@@ -1,4 +1,4 @@
-//! Many statements in one request, each held to its own answer.
+//! Sends many statements in one request and checks the answer to each.
 
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,12 @@ const SEQUENCE: &str = "application/cbor-seq";
 /// Until those of a batch that were pushed back are sent again.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Sends all, and those that were pushed back again, in their order.
+/// Sends all, and repeats those that were pushed back, in their order.
 pub(super) async fn send(
     run: &Run,
     mut all: Vec<Sent>,
-    (due, memo): (Instant, &mut Memo),
+    due: Instant,
+    memo: &mut Memo,
 ) -> anyhow::Result<()> {
     let url = run.place("entries/batch")?;
     loop {
@@ -35,7 +36,7 @@ pub(super) async fn send(
         if reply.status != 200 {
             return Err(unexpected("a sequence of answers", &reply).into());
         }
-        let answers = answers(&reply, (all.len(), began.elapsed()))?;
+        let answers = answers(&reply, all.len(), began.elapsed())?;
         let mut again = Vec::new();
         for (sent, answer) in all.into_iter().zip(answers) {
             match answer.status {
@@ -49,7 +50,7 @@ pub(super) async fn send(
                         again.push(sent);
                     }
                 }
-                _ => judge(run, sent, answer, (due, memo))?,
+                _ => judge(run, sent, answer, due, memo)?,
             }
         }
         if again.is_empty() {
@@ -61,7 +62,7 @@ pub(super) async fn send(
 }
 
 /// One `[status, receipt / problem / null]` for each statement.
-fn answers(reply: &Reply, (wanted, took): (usize, Duration)) -> Result<Vec<Response>, Broken> {
+fn answers(reply: &Reply, wanted: usize, took: Duration) -> Result<Vec<Response>, Broken> {
     let wrong = |what: String| {
         Broken::new(Promise::Answers, format!("the answer to a batch {what}"))
             .with("answer.bin", &reply.body)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use capstan::cli::files;
-use serde_json::json;
+use serde::Serialize;
 
 /// What a log promises to whoever writes to it or reads from it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,7 +36,7 @@ pub(super) enum Promise {
 }
 
 impl Promise {
-    /// The stable word for it.
+    /// The stable name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Admits => "admits-as-before",
@@ -53,6 +53,30 @@ impl Promise {
             Self::TimeGoesOn => "time-goes-on",
         }
     }
+}
+
+/// The content of `broken.json`.
+#[derive(Serialize)]
+struct BrokenFile<'a> {
+    promise: &'static str,
+    what: &'a str,
+    files: Vec<&'a str>,
+    run: &'a RunFacts,
+}
+
+/// The run in which a promise was broken.
+#[derive(Default, Serialize)]
+pub(super) struct RunFacts {
+    pub(super) url: String,
+    pub(super) seed: u64,
+    pub(super) log_keys: Vec<String>,
+    pub(super) heads: Vec<HeadView>,
+}
+
+#[derive(Serialize)]
+pub(super) struct HeadView {
+    pub(super) size: u64,
+    pub(super) root: String,
 }
 
 /// The first broken promise ends the run.
@@ -77,12 +101,8 @@ impl Broken {
         self
     }
 
-    /// Writes the evidence down; gives the paths.
-    pub(super) fn save(
-        &self,
-        directory: &Path,
-        told: &serde_json::Value,
-    ) -> anyhow::Result<Vec<PathBuf>> {
+    /// Writes the evidence; returns the paths.
+    pub(super) fn save(&self, directory: &Path, run: &RunFacts) -> anyhow::Result<Vec<PathBuf>> {
         let directory = &unused(directory);
         std::fs::create_dir_all(directory).with_context(|| format!("{}", directory.display()))?;
         let mut paths = Vec::new();
@@ -91,13 +111,12 @@ impl Broken {
             files::write_file(&path, bytes)?;
             paths.push(path);
         }
-        let names: Vec<&str> = self.files.iter().map(|(name, _)| name.as_str()).collect();
-        let about = json!({
-            "promise": self.promise.name(),
-            "what": self.what,
-            "files": names,
-            "run": told,
-        });
+        let about = BrokenFile {
+            promise: self.promise.name(),
+            what: &self.what,
+            files: self.files.iter().map(|(name, _)| name.as_str()).collect(),
+            run,
+        };
         let path = directory.join("broken.json");
         files::write_file(&path, serde_json::to_string_pretty(&about)?.as_bytes())?;
         paths.push(path);

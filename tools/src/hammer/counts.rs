@@ -131,7 +131,7 @@ impl Counts {
         rate(self.registered.get() + self.duplicates.get(), elapsed)
     }
 
-    pub(super) fn told(&self, elapsed: Duration) -> Counted {
+    pub(super) fn report(&self, elapsed: Duration) -> Counted {
         Counted {
             registered: self.registered.get(),
             duplicates: self.duplicates.get(),

@@ -1,4 +1,4 @@
-//! When the load is over: everything that was promised is looked at again.
+//! The final checks of everything the log acknowledged.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,8 @@ use capstan::receipt::attached;
 use capstan::verify::Memo;
 use serde::Serialize;
 
+use super::acknowledged::Acknowledged;
 use super::broken::{Broken, Promise};
-use super::ledger::Acknowledged;
 use super::lock;
 use super::reader::{grown, receipt_again};
 use super::run::Run;
@@ -44,7 +44,7 @@ pub(super) struct Checked {
 pub(super) async fn check(run: &Run) -> anyhow::Result<Checked> {
     let mut memo = Memo::default();
     let mut checked = Checked::default();
-    let some = lock(&run.ledger).some(STATEMENTS_MAX);
+    let some = lock(&run.acknowledged).some(STATEMENTS_MAX);
     for known in &some {
         if run.plan.plain {
             receipt_again(run, known, &mut memo).await?;
@@ -63,10 +63,10 @@ pub(super) async fn check(run: &Run) -> anyhow::Result<Checked> {
     let heads: Vec<_> = heads.iter().step_by(step).collect();
     for pair in heads.windows(2) {
         if let [older, newer] = pair {
-            grown(run, (older, newer), &mut memo).await?;
+            grown(run, older, newer, &mut memo).await?;
         }
     }
-    let refused = lock(&run.ledger).refused();
+    let refused = lock(&run.acknowledged).refused();
     for item in refused {
         let reply = run.get(&format!("entries/{}", item.id), COSE).await?;
         if reply.status != 404 {
@@ -125,7 +125,7 @@ async fn tree(run: &Run, checked: &mut Checked) -> anyhow::Result<()> {
     tree.compare(run)?;
     checked.heads = lock(&run.heads).compared;
     checked.leaves = tree.size();
-    checked.places = tree.holds(&lock(&run.ledger))?;
+    checked.places = tree.holds(&lock(&run.acknowledged))?;
     checked.tiles = tree.look_at_all(run).await?;
     Ok(())
 }

@@ -20,7 +20,7 @@ const HEADS_MAX: usize = 8192;
 
 /// One signed head, and what shows it.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenHead {
     pub(super) size: u64,
     pub(super) root: Digest,
     /// When it was signed, where the receipt says so.
@@ -35,16 +35,16 @@ pub(super) struct Seen {
 /// The heads by their size.
 #[derive(Default)]
 pub(super) struct Heads {
-    by_size: BTreeMap<u64, Seen>,
+    by_size: BTreeMap<u64, SeenHead>,
     /// How many different ones were seen.
     pub(super) count: u64,
     /// How many of them have the root of the leaves.
     pub(super) compared: u64,
     /// The newest checkpoint.
-    published: Option<Seen>,
+    published: Option<SeenHead>,
 }
 
-impl Seen {
+impl SeenHead {
     /// The head under a verified receipt, if its tree has sizes.
     pub(super) fn in_receipt(receipt: &Receipt, included: &Included) -> Option<Self> {
         let (_, size) = included.place?;
@@ -60,7 +60,7 @@ impl Seen {
     }
 
     /// A head that says nothing about its time.
-    pub(super) fn new((size, root): (u64, Digest), (name, bytes): (&'static str, &[u8])) -> Self {
+    pub(super) fn new(size: u64, root: Digest, name: &'static str, bytes: &[u8]) -> Self {
         Self { size, root, time: None, compared: false, name, bytes: bytes.into() }
     }
 
@@ -69,7 +69,7 @@ impl Seen {
         Self { time: Some(time), ..self }
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         format!("{} leaves with root {}", self.size, self.root)
     }
 
@@ -83,15 +83,15 @@ impl Seen {
 
 impl Heads {
     /// Takes a head; those before and after it must fit.
-    pub(super) fn saw(&mut self, head: Seen) -> Result<(), Broken> {
+    pub(super) fn saw(&mut self, head: SeenHead) -> Result<(), Broken> {
         if let Some(known) = self.by_size.get_mut(&head.size) {
             if known.root != head.root {
-                let what = format!("the log showed {} and {}", known.told(), head.told());
+                let what = format!("the log showed {} and {}", known.describe(), head.describe());
                 return Err(known.against(&head, Broken::new(Promise::OneRoot, what)));
             }
             // A checkpoint says nothing about the time.
             if known.time.is_none() && head.time.is_some() {
-                *known = Seen { compared: known.compared, ..head };
+                *known = SeenHead { compared: known.compared, ..head };
             }
             return Ok(());
         }
@@ -121,13 +121,13 @@ impl Heads {
     }
 
     /// Those up to a size that were not compared with the leaves yet.
-    pub(super) fn to_compare(&self, size: u64) -> Vec<Seen> {
+    pub(super) fn to_compare(&self, size: u64) -> Vec<SeenHead> {
         let heads = self.by_size.range(..=size).map(|(_, seen)| seen);
         heads.filter(|seen| !seen.compared).cloned().collect()
     }
 
     /// Takes note that a head has the root of the leaves.
-    pub(super) fn has_compared(&mut self, head: &Seen) {
+    pub(super) fn has_compared(&mut self, head: &SeenHead) {
         if let Some(own) = self.by_size.get_mut(&head.size).filter(|own| !own.compared) {
             own.compared = true;
             self.compared += 1;
@@ -135,8 +135,8 @@ impl Heads {
     }
 
     /// The heads before and after it were not signed after and before it.
-    fn in_order(&self, head: &Seen) -> Result<(), Broken> {
-        let timed = |(_, seen): &(&u64, &Seen)| seen.time.is_some();
+    fn in_order(&self, head: &SeenHead) -> Result<(), Broken> {
+        let timed = |(_, seen): &(&u64, &SeenHead)| seen.time.is_some();
         let older = self.by_size.range(..head.size).rev().find(timed);
         if let Some((_, older)) = older.filter(|(_, older)| older.time > head.time) {
             return Err(backwards(older, head));
@@ -154,7 +154,7 @@ impl Heads {
     }
 
     /// Takes a checkpoint that was asked for when `before` was the newest.
-    pub(super) fn saw_checkpoint(&mut self, head: Seen, before: u64) -> Result<(), Broken> {
+    pub(super) fn saw_checkpoint(&mut self, head: SeenHead, before: u64) -> Result<(), Broken> {
         if head.size < before {
             let what =
                 format!("a checkpoint of {before} leaves was followed by one of {}", head.size);
@@ -171,7 +171,7 @@ impl Heads {
     }
 
     /// All that are kept, by size.
-    pub(super) fn all(&self) -> Vec<Seen> {
+    pub(super) fn all(&self) -> Vec<SeenHead> {
         self.by_size.values().cloned().collect()
     }
 
@@ -181,7 +181,7 @@ impl Heads {
     }
 
     /// Two different ones, the older first.
-    pub(super) fn pair(&self, random: &mut Rng) -> Option<(Seen, Seen)> {
+    pub(super) fn pair(&self, random: &mut Rng) -> Option<(SeenHead, SeenHead)> {
         let newest = self.newest();
         let mut one = || {
             let from = random.u64(..newest.saturating_add(1));
@@ -196,8 +196,8 @@ impl Heads {
     }
 }
 
-fn backwards(older: &Seen, newer: &Seen) -> Broken {
-    let time = |seen: &Seen| seen.time.map_or(String::new(), |time| time.to_string());
+fn backwards(older: &SeenHead, newer: &SeenHead) -> Broken {
+    let time = |seen: &SeenHead| seen.time.map_or(String::new(), |time| time.to_string());
     let what = format!(
         "the head of {} leaves is of {}, that of {} leaves of {}",
         older.size,

@@ -3,13 +3,13 @@
 //! In: the address of a log. Out: throughput and latency, and whether the log
 //! kept its promises. The first broken one ends the run and saves the evidence.
 
+mod acknowledged;
 mod batch;
 mod broken;
 mod counts;
 mod finish;
 mod heads;
 mod latency;
-mod ledger;
 mod mix;
 mod plan;
 mod reader;
@@ -33,14 +33,15 @@ use capstan::cli::{self, CliError, Exit, files};
 use capstan::wire::printable::{Printable, printable};
 use clap::Parser;
 use serde::Serialize;
-use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
-use broken::Broken;
+use broken::{Broken, HeadView, RunFacts};
 use counts::Counted;
 use finish::Checked;
+use heads::SeenHead;
 use plan::{Args, Plan, nanos};
+use records::Name;
 use run::Run;
 use signers::Signer;
 use statements::Generator;
@@ -66,14 +67,22 @@ struct Cli {
 
 fn main() -> ExitCode {
     ExitCode::from(cli::run_program(
+        "capstan-hammer",
         std::env::args_os(),
-        |cli: &Cli| cli.output.out(),
+        |cli: &Cli| cli.output,
         |cli, out| cli::on_network(run(&cli.args, out)),
     ))
 }
 
-/// Between two changes of what is shown.
+/// Interval at which the live display is updated.
 const LIVE: Duration = Duration::from_millis(250);
+
+/// Only the trust file was written.
+#[derive(Serialize)]
+struct TrustWritten {
+    ok: bool,
+    code: &'static str,
+}
 
 /// A run in which every promise was kept.
 #[derive(Serialize)]
@@ -110,7 +119,7 @@ async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
         out.note(printable!("wrote {}: the log must have it as its trust file", path.display()));
     }
     let Some(url) = &args.url else {
-        out.answer(&json!({ "ok": true, "code": "ok" }), "")?;
+        out.answer(&TrustWritten { ok: true, code: "ok" }, "")?;
         return Ok(Exit::Yes);
     };
     let client = Ca::default().client(url, args.token.as_deref())?;
@@ -140,10 +149,9 @@ async fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
 fn sources(plan: &Plan, signers: Arc<Vec<Signer>>) -> anyhow::Result<Vec<Source>> {
     let salt = nanos();
     let made = (0..plan.in_flight).map(|worker| {
-        let own = (plan.seed, salt, worker);
-        let generator = Generator::new(signers.clone(), plan.mix.clone(), own);
-        let odds = (plan.refusals, plan.batch > 0);
-        let mut source = Source::new(generator, (plan.seed, worker), odds);
+        let name = Name { salt, worker, number: 0 };
+        let generator = Generator::new(signers.clone(), plan.mix.clone(), plan.seed, name);
+        let mut source = Source::new(generator, plan, worker);
         if let Some(requests) = plan.requests_of(worker) {
             source.sign_ahead(requests, plan.batch.max(1))?;
         }
@@ -190,7 +198,7 @@ async fn load(
 
 /// Shows the report so far.
 fn show(run: &Run, took: Duration, view: &Live, words: String) {
-    view.show(Printable::of(words), run.counts.told(took).text());
+    view.show(Printable::of(words), run.counts.report(took).text());
 }
 
 /// The final checks, which an interrupt skips.
@@ -212,7 +220,7 @@ fn interrupted() -> anyhow::Error {
 }
 
 fn kept(run: &Run, took: Duration, checked: Checked, out: &Out) -> anyhow::Result<Exit> {
-    let statements = run.counts.told(took);
+    let statements = run.counts.report(took);
     let heads = lock(&run.heads).count;
     if run.counts.registered.get() == 0 {
         let what = "the log acknowledged nothing in time";
@@ -229,7 +237,7 @@ fn kept(run: &Run, took: Duration, checked: Checked, out: &Out) -> anyhow::Resul
         checked.tiles,
         checked.statements,
     );
-    let told = Kept {
+    let report = Kept {
         ok: true,
         code: "ok",
         url: run.client.base().to_string(),
@@ -239,7 +247,7 @@ fn kept(run: &Run, took: Duration, checked: Checked, out: &Out) -> anyhow::Resul
         heads,
         checked,
     };
-    out.answer(&told, text)?;
+    out.answer(&report, text)?;
     Ok(Exit::Yes)
 }
 
@@ -250,18 +258,19 @@ fn not_kept(
     save: &Path,
     out: &Out,
 ) -> anyhow::Result<Exit> {
-    let heads: Vec<_> = lock(&run.heads).all();
-    let heads: Vec<_> = heads
-        .iter()
-        .map(|head| json!({ "size": head.size, "root": head.root.to_string() }))
-        .collect();
-    let keys: Vec<_> = run.keys.iter().map(|key| key.id().to_string()).collect();
+    let heads = lock(&run.heads).all();
+    let head = |head: &SeenHead| HeadView { size: head.size, root: head.root.to_string() };
     let url = run.client.base().to_string();
-    let about = json!({ "url": url, "seed": run.plan.seed, "log_keys": keys, "heads": heads });
-    let evidence = broken.save(save, &about)?;
+    let facts = RunFacts {
+        url: url.clone(),
+        seed: run.plan.seed,
+        log_keys: run.keys.iter().map(|key| key.id().to_string()).collect(),
+        heads: heads.iter().map(head).collect(),
+    };
+    let evidence = broken.save(save, &facts)?;
     let directory = evidence.first().and_then(|file| file.parent()).unwrap_or(save);
     let text = printable!("no   {}\n  evidence in {}", broken, directory.display());
-    let told = NotKept {
+    let report = NotKept {
         ok: false,
         code: "broken-promise",
         url,
@@ -270,9 +279,9 @@ fn not_kept(
         promise: broken.promise.name(),
         error: broken.what.clone(),
         evidence,
-        statements: run.counts.told(took),
+        statements: run.counts.report(took),
     };
-    out.answer(&told, text)?;
+    out.answer(&report, text)?;
     Ok(Exit::No)
 }
 

@@ -1,15 +1,15 @@
-//! Readers: ask a log again for what it has shown, and compare.
+//! Readers: fetch again what the log has shown, and compare.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use capstan::cli::client::wait;
+use capstan::cli::client::registration;
 use capstan::receipt::Receipt;
 use capstan::verify::{Memo, consistency};
 
+use super::acknowledged::Acknowledged;
 use super::broken::{Broken, Promise};
-use super::heads::Seen;
-use super::ledger::Acknowledged;
+use super::heads::SeenHead;
 use super::lock;
 use super::run::Run;
 use super::worker_rng;
@@ -27,7 +27,7 @@ pub(super) async fn read(run: Arc<Run>, worker: u64) -> anyhow::Result<()> {
         let question = if run.plan.plain { 0 } else { random.u64(..8) };
         match question {
             0..=3 => {
-                let known = lock(&run.ledger).any();
+                let known = lock(&run.acknowledged).any();
                 if let Some(known) = known {
                     receipt_again(&run, &known, &mut memo).await?;
                 }
@@ -38,7 +38,7 @@ pub(super) async fn read(run: Arc<Run>, worker: u64) -> anyhow::Result<()> {
                     _ => lock(&run.heads).pair(&mut random),
                 };
                 if let Some((older, newer)) = pair {
-                    grown(&run, (&older, &newer), &mut memo).await?;
+                    grown(&run, &older, &newer, &mut memo).await?;
                 }
             }
             6 => {
@@ -70,7 +70,7 @@ pub(super) async fn receipt_again(
     let path = known.location.as_deref().filter(|_| run.plan.plain).unwrap_or(&own);
     let reply = run.get(path, COSE).await?;
     run.counts.receipts_read.add();
-    let receipt = wait::receipt_in(&reply.body).filter(|_| reply.status == 200);
+    let receipt = registration::receipt_in(&reply.body).filter(|_| reply.status == 200);
     let Some(receipt) = receipt else {
         if run.plan.plain && reply.status < 400 {
             return Ok(());
@@ -85,7 +85,8 @@ pub(super) async fn receipt_again(
 /// The log shows that the newer of two heads holds the older.
 pub(super) async fn grown(
     run: &Run,
-    (older, newer): (&Seen, &Seen),
+    older: &SeenHead,
+    newer: &SeenHead,
     memo: &mut Memo,
 ) -> anyhow::Result<()> {
     let (from, to) = (older.size, newer.size);

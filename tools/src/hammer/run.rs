@@ -1,4 +1,4 @@
-//! What all workers share: the log, the clock, and what it has promised.
+//! What all workers share: the log, the clock, and what was acknowledged.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,10 +16,10 @@ use capstan::verify::{Memo, inclusion};
 use capstan::wire::text::grouped;
 use reqwest::Url;
 
+use super::acknowledged::Acknowledgements;
 use super::broken::{Broken, Promise};
 use super::counts::Counts;
-use super::heads::{Heads, Seen};
-use super::ledger::Ledger;
+use super::heads::{Heads, SeenHead};
 use super::lock;
 use super::mix::Kind;
 use super::plan::Plan;
@@ -53,7 +53,7 @@ pub(super) struct Run {
     pub(super) keys: Vec<PublicKey>,
     checkpoint_key: Option<VerifierKey>,
     pub(super) counts: Counts,
-    pub(super) ledger: Mutex<Ledger>,
+    pub(super) acknowledged: Mutex<Acknowledgements>,
     pub(super) heads: Mutex<Heads>,
     pub(super) tree: tokio::sync::Mutex<Tree>,
     admitted: Mutex<HashSet<(Kind, KeyKind)>>,
@@ -80,7 +80,7 @@ impl Run {
             }
         };
         Ok(Self {
-            ledger: Mutex::new(Ledger::new(plan.seed)),
+            acknowledged: Mutex::new(Acknowledgements::new(plan.seed)),
             client,
             plan,
             keys,
@@ -246,7 +246,7 @@ impl Run {
         });
         match shown {
             Ok((receipt, included)) => {
-                let head = Seen::in_receipt(&receipt, &included);
+                let head = SeenHead::in_receipt(&receipt, &included);
                 head.map_or(Ok(()), |head| lock(&self.heads).saw(head))?;
                 Ok(included.place.map(|(index, _)| index))
             }
@@ -265,7 +265,7 @@ impl Run {
     }
 
     /// Asks for the checkpoint and compares it with every other head.
-    pub(super) async fn checkpoint(&self) -> anyhow::Result<Option<Seen>> {
+    pub(super) async fn checkpoint(&self) -> anyhow::Result<Option<SeenHead>> {
         let Some(key) = &self.checkpoint_key else { return Ok(None) };
         let before = lock(&self.heads).published();
         let reply = self.get("checkpoint", "text/plain").await?;
@@ -275,8 +275,8 @@ impl Run {
             let what = format!("status {}: {error}", reply.status);
             Broken::new(Promise::CheckpointVerifies, what).with("checkpoint.txt", &reply.body)
         })?;
-        let shown = (checkpoint.size.get(), checkpoint.root);
-        let head = Seen::new(shown, ("checkpoint.txt", &reply.body));
+        let (size, root) = (checkpoint.size.get(), checkpoint.root);
+        let head = SeenHead::new(size, root, "checkpoint.txt", &reply.body);
         lock(&self.heads).saw_checkpoint(head.clone(), before)?;
         self.counts.checkpoints_read.add();
         Ok(Some(head))

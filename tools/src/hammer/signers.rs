@@ -95,7 +95,8 @@ impl Signer {
 /// A statement with another unprotected header, payload or signature.
 pub(super) fn assemble(
     statement: &SignedStatement,
-    (unprotected, payload): (&[u8], &[u8]),
+    unprotected: &[u8],
+    payload: &[u8],
     signature: &[u8],
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(statement.bytes().len() + unprotected.len());

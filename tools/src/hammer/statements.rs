@@ -48,14 +48,9 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    /// `salt` makes the names of this run differ from those of every other.
-    pub(super) fn new(
-        signers: Arc<Vec<Signer>>,
-        mix: Mix,
-        (seed, salt, worker): (u64, u64, u16),
-    ) -> Self {
-        let random = worker_rng(seed, worker.into());
-        let name = Name { salt, worker, number: 0 };
+    /// `name` is the first; its salt makes the names of a run unique.
+    pub(super) fn new(signers: Arc<Vec<Signer>>, mix: Mix, seed: u64, name: Name) -> Self {
+        let random = worker_rng(seed, name.worker.into());
         Self { signers, mix, random, name, causes: Vec::new(), sessions: BTreeMap::new() }
     }
 
@@ -69,7 +64,7 @@ impl Generator {
         self.name.number += 1;
         let signers = self.signers.clone();
         let signer = self.random.choice(signers.iter());
-        let signer = signer.ok_or_else(|| anyhow::anyhow!("nobody signs"))?;
+        let signer = signer.ok_or_else(|| anyhow::anyhow!("there is no signer"))?;
         let bytes = match kind {
             Kind::Capsules => self.capsule(signer),
             Kind::Opaque => self.plain(signer, "application/json", &self.opaque()),
@@ -112,7 +107,7 @@ impl Generator {
                 return Ok(Item { damage: Some("half of it is missing"), bytes, ..sound });
             }
         };
-        let bytes = assemble(&statement, (unprotected, &payload), &signature);
+        let bytes = assemble(&statement, unprotected, &payload, &signature);
         let damaged = SignedStatement::parse(bytes)?;
         Ok(Item {
             id: StatementId::of(&damaged),

@@ -14,11 +14,12 @@ use capstan::wire::time::UnixSeconds;
 use clap::Parser as _;
 use fastrand::Rng;
 
-use super::broken::{Broken, Promise};
-use super::heads::{Heads, Seen};
-use super::ledger::{Acknowledged, Ledger};
+use super::acknowledged::{Acknowledged, Acknowledgements};
+use super::broken::{Broken, Promise, RunFacts};
+use super::heads::{Heads, SeenHead};
 use super::mix::{Kind, Mix};
 use super::plan::Args;
+use super::records::Name;
 use super::signers::{KeyKind, signers, trust};
 use super::statements::{Generator, Item};
 use super::tree::Tree;
@@ -28,11 +29,12 @@ const ALL: [KeyKind; 3] = [KeyKind::Es256, KeyKind::Ed25519, KeyKind::X5chain];
 fn generator(mix: &str) -> (Generator, TrustAnchors) {
     let signers = signers(&ALL, None).unwrap();
     let trust = TrustAnchors::parse(&trust(&signers)).unwrap();
-    (Generator::new(Arc::new(signers), mix.parse().unwrap(), (7, 0x1234_5678_9abc_def0, 3)), trust)
+    let name = Name { salt: 0x1234_5678_9abc_def0, worker: 3, number: 0 };
+    (Generator::new(Arc::new(signers), mix.parse().unwrap(), 7, name), trust)
 }
 
 #[test]
-fn every_statement_is_authentic_sound_and_new() {
+fn generated_statements_are_valid_and_unique() {
     let (mut generator, trust) = generator("capsules=4,pacr=2,pca=1,trace=2,opaque=1");
     let (mut ids, mut kinds) = (BTreeSet::new(), BTreeSet::new());
     for _ in 0..200 {
@@ -69,7 +71,7 @@ fn damaged_statements_are_not_authentic() {
 }
 
 #[test]
-fn a_mix_is_weights_or_says_what_is_wrong() {
+fn mix_parses_weights_and_reports_mistakes() {
     let mut random = Rng::with_seed(1);
     let mix: Mix = "capsules=3,opaque,pca=0".parse().unwrap();
     let picked: Vec<Kind> = (0..1000).map(|_| mix.pick(&mut random)).collect();
@@ -88,12 +90,12 @@ fn a_mix_is_weights_or_says_what_is_wrong() {
     }
 }
 
-fn head(size: u64, root: &str) -> Seen {
-    Seen::new((size, Digest::of(root.as_bytes())), ("checkpoint.txt", root.as_bytes()))
+fn head(size: u64, root: &str) -> SeenHead {
+    SeenHead::new(size, Digest::of(root.as_bytes()), "checkpoint.txt", root.as_bytes())
 }
 
 #[test]
-fn two_roots_of_one_size_and_shrinking_checkpoints_are_seen() {
+fn forks_and_shrinking_checkpoints_are_detected() {
     let mut heads = Heads::default();
     for size in [5, 3, 9] {
         heads.saw_checkpoint(head(size, &size.to_string()), 0).unwrap();
@@ -111,7 +113,7 @@ fn two_roots_of_one_size_and_shrinking_checkpoints_are_seen() {
 }
 
 #[test]
-fn the_time_of_heads_goes_on() {
+fn head_times_must_not_decrease() {
     let at = |size, time| head(size, &size.to_string()).signed_at(UnixSeconds::new(time));
     let mut heads = Heads::default();
     heads.saw(at(5, 100)).unwrap();
@@ -125,7 +127,7 @@ fn the_time_of_heads_goes_on() {
 }
 
 #[test]
-fn many_heads_are_thinned_out_and_still_compared() {
+fn thinned_heads_are_still_compared() {
     let mut heads = Heads::default();
     (1..20_000).for_each(|size| heads.saw(head(size, &size.to_string())).unwrap());
     assert_eq!(heads.count, 19_999);
@@ -136,7 +138,7 @@ fn many_heads_are_thinned_out_and_still_compared() {
 }
 
 #[test]
-fn no_head_is_let_go_before_it_was_compared_with_the_leaves() {
+fn uncompared_heads_are_not_dropped() {
     let mut heads = Heads::default();
     for size in 1..20_000 {
         heads.saw(head(size, &size.to_string())).unwrap();
@@ -151,18 +153,20 @@ fn no_head_is_let_go_before_it_was_compared_with_the_leaves() {
 }
 
 #[test]
-fn what_was_acknowledged_is_one_leaf_and_no_other() {
+fn acknowledged_statement_is_exactly_one_leaf() {
     let (mut generator, _) = generator("opaque");
-    let mut ledger = Ledger::new(1);
+    let mut acknowledged = Acknowledgements::new(1);
     let item = generator.next().unwrap();
     let (own, other) = (leaf_hash(item.id.entry()), Digest::of(b"other"));
     let receipt = b"receipt".as_slice().into();
-    ledger.acknowledge(Acknowledged { item, index: Some(1), location: None, receipt }).unwrap();
+    acknowledged
+        .acknowledge(Acknowledged { item, index: Some(1), location: None, receipt })
+        .unwrap();
     let tree = |leaves: &[Digest]| Tree::of(leaves.iter().copied());
-    assert_eq!(tree(&[other, own]).holds(&ledger).unwrap(), 1);
-    assert_eq!(tree(&[other]).holds(&ledger).unwrap(), 0, "not there yet");
+    assert_eq!(tree(&[other, own]).holds(&acknowledged).unwrap(), 1);
+    assert_eq!(tree(&[other]).holds(&acknowledged).unwrap(), 0, "not there yet");
     for leaves in [[other, other, other], [other, own, own], [own, other, other]] {
-        let broken = tree(&leaves).holds(&ledger).unwrap_err();
+        let broken = tree(&leaves).holds(&acknowledged).unwrap_err();
         assert_eq!(broken.promise, Promise::Keeps);
         let names = saved(&broken, &tempfile::tempdir().unwrap().path().join("evidence"));
         assert_eq!(names, ["leaves.bin", "statement.cose", "receipt.cose", "broken.json"]);
@@ -176,7 +180,7 @@ struct Line {
 }
 
 #[test]
-fn writers_that_sign_before_share_all_requests() {
+fn pre_signing_writers_share_all_requests() {
     let rows = [
         ("--count 200 --batch 20", [2, 2, 1, 1, 1, 1, 1, 1]),
         ("--count 10", [2, 2, 1, 1, 1, 1, 1, 1]),
@@ -193,9 +197,9 @@ fn writers_that_sign_before_share_all_requests() {
 }
 
 #[test]
-fn a_leaf_belongs_to_one_statement_and_a_statement_to_one_leaf() {
+fn leaf_and_statement_are_one_to_one() {
     let (mut generator, _) = generator("opaque");
-    let mut ledger = Ledger::new(1);
+    let mut acknowledged = Acknowledgements::new(1);
     let taken = |item: Item, index| Acknowledged {
         item,
         index: Some(index),
@@ -203,11 +207,11 @@ fn a_leaf_belongs_to_one_statement_and_a_statement_to_one_leaf() {
         receipt: b"receipt".as_slice().into(),
     };
     let first = taken(generator.next().unwrap(), 4);
-    ledger.acknowledge(first.clone()).unwrap();
+    acknowledged.acknowledge(first.clone()).unwrap();
     first.same_place(Some(4), b"").unwrap();
     assert_eq!(first.same_place(Some(5), b"").unwrap_err().promise, Promise::OnePlace);
     let other = taken(generator.next().unwrap(), 4);
-    let broken = ledger.acknowledge(other).unwrap_err();
+    let broken = acknowledged.acknowledge(other).unwrap_err();
     assert_eq!(broken.promise, Promise::OnePlace);
     let dir = tempfile::tempdir().unwrap();
     for name in ["evidence", "evidence-2"] {
@@ -219,12 +223,12 @@ fn a_leaf_belongs_to_one_statement_and_a_statement_to_one_leaf() {
 
 /// Saves the evidence; the names of its files.
 fn saved(broken: &Broken, directory: &Path) -> Vec<String> {
-    let paths = broken.save(directory, &serde_json::Value::Null).unwrap();
+    let paths = broken.save(directory, &RunFacts::default()).unwrap();
     paths.iter().filter_map(|p| Some(p.file_name()?.to_str()?.to_owned())).collect()
 }
 
 #[test]
-fn kept_keys_are_the_same_the_next_time() {
+fn key_dir_reuses_keys() {
     let dir = tempfile::tempdir().unwrap();
     let first = trust(&signers(&ALL, Some(dir.path())).unwrap());
     let second = trust(&signers(&ALL, Some(dir.path())).unwrap());

@@ -7,9 +7,9 @@ use capstan::log::{
 use capstan::wire::digest::Digest;
 use fastrand::Rng;
 
+use super::acknowledged::Acknowledgements;
 use super::broken::{Broken, Promise};
-use super::heads::Seen;
-use super::ledger::Ledger;
+use super::heads::SeenHead;
 use super::lock;
 use super::run::Run;
 
@@ -35,7 +35,7 @@ impl Tree {
 
     /// Reads the leaves up to a head; its root must be theirs. A log too
     /// large for us is left at the size we have.
-    pub(super) async fn follow(&mut self, run: &Run, head: &Seen) -> anyhow::Result<()> {
+    pub(super) async fn follow(&mut self, run: &Run, head: &SeenHead) -> anyhow::Result<()> {
         if head.size > LEAVES_MAX {
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl Tree {
     }
 
     /// The root at the size of a head is the one that was signed.
-    fn matches(&self, head: &Seen) -> anyhow::Result<()> {
+    fn matches(&self, head: &SeenHead) -> anyhow::Result<()> {
         let size = TreeSize::new(head.size);
         if head.size > self.size() {
             return Ok(());
@@ -81,15 +81,15 @@ impl Tree {
     }
 
     /// Two trees of any sizes under the leaves, the smaller first.
-    pub(super) fn pair(&self, random: &mut Rng) -> anyhow::Result<Option<(Seen, Seen)>> {
+    pub(super) fn pair(&self, random: &mut Rng) -> anyhow::Result<Option<(SeenHead, SeenHead)>> {
         let (a, b) = (random.u64(..self.size() + 1), random.u64(..self.size() + 1));
         if a.min(b) == 0 || a == b {
             return Ok(None);
         }
-        let at = |size| -> anyhow::Result<Seen> {
+        let at = |size| -> anyhow::Result<SeenHead> {
             let root = root_at(&self.nodes, TreeSize::new(size))?;
-            let told = format!("the tiles give root {root} at {size} leaves\n");
-            Ok(Seen::new((size, root), ("tiles.txt", told.as_bytes())))
+            let text = format!("the tiles give root {root} at {size} leaves\n");
+            Ok(SeenHead::new(size, root, "tiles.txt", text.as_bytes()))
         };
         Ok(Some((at(a.min(b))?, at(a.max(b))?)))
     }
@@ -131,21 +131,21 @@ impl Tree {
 
     /// Every acknowledged statement is the leaf it was said to be, and no
     /// other leaf. Gives how many were looked at.
-    pub(super) fn holds(&self, ledger: &Ledger) -> Result<u64, Broken> {
+    pub(super) fn holds(&self, acknowledged: &Acknowledgements) -> Result<u64, Broken> {
         let mut seen = std::collections::HashMap::new();
         for index in 0..self.size() {
             let Ok(leaf) = self.nodes.node(0, index) else { continue };
             seen.entry(leaf).or_insert_with(Vec::new).push(index);
         }
         let mut checked = 0;
-        for (index, id) in ledger.places().filter(|(index, _)| *index < self.size()) {
+        for (index, id) in acknowledged.places().filter(|(index, _)| *index < self.size()) {
             let leaf = leaf_hash(id.entry());
             let found = seen.get(&leaf).map(Vec::as_slice).unwrap_or_default();
             if found != [index] {
                 let what = format!("{id} was acknowledged as leaf {index} and is at {found:?}");
                 let broken = Broken::new(Promise::Keeps, what);
                 let broken = broken.with("leaves.bin", self.leaves(self.size()));
-                let kept = ledger.kept(index);
+                let kept = acknowledged.kept(index);
                 return Err(match kept {
                     Some(kept) => kept.evidence(broken),
                     None => broken,

@@ -1,4 +1,4 @@
-//! One writer: sends statements, and holds the log to its answers.
+//! One writer: sends statements and checks the answers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use capstan::cli::CliError;
 use capstan::cli::client::Reply;
-use capstan::cli::client::wait;
+use capstan::cli::client::registration;
 use capstan::verify::Memo;
 use fastrand::Rng;
 
+use super::acknowledged::Acknowledged;
 use super::broken::{Broken, Promise};
-use super::ledger::Acknowledged;
 use super::lock;
+use super::plan::Plan;
 use super::run::{Ask, Run};
 use super::statements::{Generator, Item};
 use super::worker_rng;
@@ -21,26 +22,27 @@ pub(super) const COSE: &str = "application/cose";
 /// Between two questions whether a statement is committed by now.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Where a writer's statements come from.
+/// The statements of one writer.
 pub(super) struct Source {
     pub(super) generator: Generator,
     random: Rng,
     refusals: u32,
     is_batch: bool,
     ready: VecDeque<Item>,
-    /// Requests that what is ready is enough for; no end without them.
+    /// Requests left to send, if all statements were signed ahead.
     requests: Option<u64>,
 }
 
 impl Source {
-    pub(super) fn new(
-        generator: Generator,
-        run: (u64, u16),
-        (refusals, is_batch): (u32, bool),
-    ) -> Self {
-        let random = worker_rng(!run.0, run.1.into());
-        let (ready, requests) = (VecDeque::new(), None);
-        Self { generator, random, refusals, is_batch, ready, requests }
+    pub(super) fn new(generator: Generator, plan: &Plan, worker: u16) -> Self {
+        Self {
+            generator,
+            random: worker_rng(!plan.seed, worker.into()),
+            refusals: plan.refusals,
+            is_batch: plan.batch > 0,
+            ready: VecDeque::new(),
+            requests: None,
+        }
     }
 
     fn make(&mut self) -> anyhow::Result<Item> {
@@ -51,8 +53,7 @@ impl Source {
         }
     }
 
-    /// Signs all that so many requests of `many` will ask for; there will be
-    /// no others.
+    /// Signs the statements of all requests, `many` for each, before the run.
     pub(super) fn sign_ahead(&mut self, requests: u64, many: u64) -> anyhow::Result<()> {
         for _ in 0..requests.saturating_mul(many) {
             let item = self.make()?;
@@ -63,7 +64,7 @@ impl Source {
     }
 
     /// Whether one more request can be made.
-    fn goes_on(&mut self) -> bool {
+    fn has_next(&mut self) -> bool {
         match &mut self.requests {
             None => true,
             Some(left) => left.checked_sub(1).map(|fewer| *left = fewer).is_some(),
@@ -93,13 +94,19 @@ pub(super) struct Response {
     pub(super) took: Duration,
 }
 
+impl Response {
+    fn is_refusal(&self) -> bool {
+        (400..500).contains(&self.status)
+    }
+}
+
 /// Writes until the run is over or a promise is broken.
 pub(super) async fn write(run: Arc<Run>, mut source: Source) -> anyhow::Result<()> {
     let mut memo = Memo::default();
-    while source.goes_on()
+    while source.has_next()
         && let Some((due, many)) = run.next()
     {
-        // The timer knows only milliseconds: what is due now would wait for one.
+        // The timer has a resolution of 1 ms: do not sleep if it is due.
         if due > Instant::now() {
             tokio::time::sleep_until(due.into()).await;
         }
@@ -108,13 +115,13 @@ pub(super) async fn write(run: Arc<Run>, mut source: Source) -> anyhow::Result<(
             all.push(chosen(&run, &mut source)?);
         }
         if run.plan.batch > 0 {
-            super::batch::send(&run, all, (due, &mut memo)).await?;
+            super::batch::send(&run, all, due, &mut memo).await?;
             continue;
         }
         for sent in all {
             match post(&run, &sent.item).await? {
                 Some(answer) if run.plan.once && matches!(answer.status, 429 | 503) => {}
-                Some(answer) => judge(&run, sent, answer, (due, &mut memo))?,
+                Some(answer) => judge(&run, sent, answer, due, &mut memo)?,
                 None => run.counts.unfinished.add(),
             }
         }
@@ -125,7 +132,7 @@ pub(super) async fn write(run: Arc<Run>, mut source: Source) -> anyhow::Result<(
 /// A new statement, or one the log has acknowledged.
 fn chosen(run: &Run, source: &mut Source) -> anyhow::Result<Sent> {
     let again = source.random.u32(..100) < run.plan.duplicates;
-    if let Some(known) = again.then(|| lock(&run.ledger).any()).flatten() {
+    if let Some(known) = again.then(|| lock(&run.acknowledged).any()).flatten() {
         return Ok(Sent { item: known.item.clone(), known: Some(known) });
     }
     Ok(Sent { item: source.next()?, known: None })
@@ -149,19 +156,18 @@ async fn post(run: &Run, item: &Item) -> anyhow::Result<Option<Response>> {
         if !waits && is_final {
             return Ok(answer(reply, None));
         }
-        if let Some(receipt) = wait::receipt_in(&reply.body).filter(|_| !waits) {
+        if let Some(receipt) = registration::receipt_in(&reply.body).filter(|_| !waits) {
             return Ok(answer(reply, Some(receipt)));
         }
         run.counts.pending.add();
         match poll(run, &reply).await? {
             Polled::Receipt(receipt) => return Ok(answer(reply, Some(receipt))),
             Polled::OutOfTime => return Ok(None),
-            // A log that looks at statements later has refused it then.
+            // A log that checks statements later has refused it.
             Polled::Forgotten if item.damage.is_some() => {
                 return Ok(answer(Reply { status: 404, ..reply }, None));
             }
-            // Taken, but not kept: nothing was promised yet, and it is sent
-            // again.
+            // Accepted but lost: nothing was promised yet, so it is sent again.
             Polled::Forgotten => {}
         }
     }
@@ -181,7 +187,7 @@ async fn poll(run: &Run, first: &Reply) -> anyhow::Result<Polled> {
         let asked = run.ask(&url, Ask { accept: COSE, body: None, ends: true }).await?;
         let Some((reply, _)) = asked else { return Ok(Polled::OutOfTime) };
         match reply.status {
-            200 | 201 => match wait::receipt_in(&reply.body) {
+            200 | 201 => match registration::receipt_in(&reply.body) {
                 Some(receipt) => return Ok(Polled::Receipt(receipt)),
                 None if run.plan.plain => return Ok(Polled::Receipt(reply.body)),
                 None => return Err(unexpected("a receipt", &reply).into()),
@@ -195,32 +201,32 @@ async fn poll(run: &Run, first: &Reply) -> anyhow::Result<Polled> {
     }
 }
 
-/// An answer that no sound log gives.
+/// An answer that the interface does not allow.
 pub(super) fn unexpected(wanted: &str, reply: &Reply) -> Broken {
     let what = format!("{} answers {} instead of {wanted}", reply.url, reply.problem().what);
     Broken::new(Promise::Answers, what).with("answer.bin", &reply.body)
 }
 
-/// Whether the answer keeps what the log promises.
+/// Checks an answer against what the log promises.
 pub(super) fn judge(
     run: &Run,
     sent: Sent,
     answer: Response,
-    (due, memo): (Instant, &mut Memo),
+    due: Instant,
+    memo: &mut Memo,
 ) -> anyhow::Result<()> {
     let Sent { item, known } = sent;
-    let is_refusal = (400..500).contains(&answer.status);
     if let Some(damage) = item.damage {
-        if !is_refusal {
+        if !answer.is_refusal() {
             let what = format!("status {} for {}, although {damage}", answer.status, item.id);
             return Err(shown(&item, &answer, Broken::new(Promise::Refuses, what)).into());
         }
         run.counts.refused.add();
-        lock(&run.ledger).refuse(&item);
+        lock(&run.acknowledged).refuse(&item);
         return Ok(());
     }
     let Some(receipt) = &answer.receipt else {
-        return Err(not_taken(run, &item, &answer, (known.is_some(), is_refusal)));
+        return Err(not_taken(run, &item, &answer, known.is_some()));
     };
     let index = run.verified(&item, receipt, memo)?;
     run.counts.took(answer.took, due.elapsed());
@@ -238,23 +244,18 @@ pub(super) fn judge(
             run.admits(&item, true);
             run.counts.acknowledged(item.kind.name());
             let (location, receipt) = (answer.location, receipt.as_slice().into());
-            lock(&run.ledger).acknowledge(Acknowledged { item, index, location, receipt })?;
+            lock(&run.acknowledged).acknowledge(Acknowledged { item, index, location, receipt })?;
         }
     }
     Ok(())
 }
 
-/// A sound statement without a receipt. If the log never took one like it,
-/// it may be set up for others.
-fn not_taken(
-    run: &Run,
-    item: &Item,
-    answer: &Response,
-    (known, is_refusal): (bool, bool),
-) -> anyhow::Error {
+/// A valid statement without a receipt. If the log never took one like it, its
+/// policy may not admit them.
+fn not_taken(run: &Run, item: &Item, answer: &Response, known: bool) -> anyhow::Error {
     let (kind, key) = (item.kind.name(), item.key.name());
     let what = format!("{kind} signed with {key}: {}", answer.problem);
-    if !is_refusal {
+    if !answer.is_refusal() {
         return shown(item, answer, Broken::new(Promise::Answers, what)).into();
     }
     if known || run.admits(item, false) {

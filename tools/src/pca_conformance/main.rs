@@ -33,8 +33,9 @@ const HELP: &str = "Example: capstan-pca-conformance --vectors vectors-v1\n\n\
 
 fn main() -> ExitCode {
     ExitCode::from(cli::run_program(
+        "capstan-pca-conformance",
         std::env::args_os(),
-        |cli: &Cli| cli.output.out(),
+        |cli: &Cli| cli.output,
         |cli, out| run(cli.vectors.as_deref(), out),
     ))
 }

@@ -38,7 +38,7 @@ fn number(object: &Json, pointer: &str) -> u64 {
 }
 
 #[test]
-fn an_open_log_keeps_every_promise() {
+fn open_log_passes() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(&log(dir.path(), OPEN));
     let line = format!("--url http://{} --dev --seconds 2 --seed 1", server.address);
@@ -76,7 +76,7 @@ fn an_open_log_keeps_every_promise() {
 }
 
 #[test]
-fn all_records_by_keys_that_the_log_knows() {
+fn all_kinds_pass_with_trusted_keys() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
     let data = log(at, include_str!("../../../policy/all-records.toml"));
@@ -96,7 +96,7 @@ fn all_records_by_keys_that_the_log_knows() {
 }
 
 #[test]
-fn any_server_can_be_loaded_plainly() {
+fn plain_mode_loads_any_scrapi_server() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(&log(dir.path(), OPEN));
     let line = format!("--url http://{} --plain --count 30 --keys es256", server.address);
@@ -107,7 +107,7 @@ fn any_server_can_be_loaded_plainly() {
 }
 
 #[test]
-fn what_would_hit_somebody_else_is_not_started() {
+fn remote_address_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let rows = [
         ("--url http://192.0.2.7:1 --dev", "not-loopback"),
@@ -129,7 +129,7 @@ fn slow_log(at: &Path) -> PathBuf {
 }
 
 #[test]
-fn what_is_pushed_back_can_be_counted_and_left() {
+fn once_counts_pushback_and_does_not_retry() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(&slow_log(dir.path()));
     let line = format!("--url http://{} --dev --mix opaque --once", server.address);
@@ -142,7 +142,7 @@ fn what_is_pushed_back_can_be_counted_and_left() {
 }
 
 #[test]
-fn a_log_that_is_gone_is_waited_for_and_then_is_no_answer() {
+fn unreachable_log_exits_with_2_after_patience() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(&log(dir.path(), OPEN));
     let address = server.address.clone();

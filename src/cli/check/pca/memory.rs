@@ -1,5 +1,5 @@
-//! Used nonces in a file, one JSON string a line. Whoever holds the lock
-//! beside it has it alone, from asking to burning; it is replaced as a whole.
+//! Used nonces in a file, one JSON string per line. A lock file beside it is
+//! held from the lookup to the burn; the file is replaced atomically.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,12 +14,12 @@ use crate::cli::CliError;
 use crate::profile::pca::NonceMemory;
 use crate::store::write_public;
 
-/// A check takes milliseconds; who waits longer than 5 s waits for somebody
-/// who hangs.
+/// 5 s in all: a check takes milliseconds, so a longer wait means that the
+/// other process hangs.
 const LOCK_TRIES: u32 = 250;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// A memory of nonces that this process has to itself.
+/// The nonce file, locked by this process.
 pub(super) struct NonceFile {
     path: PathBuf,
     used: RefCell<BTreeSet<String>>,
@@ -28,34 +28,34 @@ pub(super) struct NonceFile {
 }
 
 impl NonceFile {
-    /// Takes the file; one that is not there yet is empty.
+    /// Locks and reads the file; a missing one is empty.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
-        let lock = take(Path::new(&name))?;
+        let lock = lock(Path::new(&name))?;
         let text = match std::fs::read_to_string(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
             read => read.with_context(|| format!("cannot read {}", path.display()))?,
         };
         let used: Result<BTreeSet<String>, _> = text.lines().map(serde_json::from_str).collect();
         let used = used.map_err(|e| {
-            let what = format!("{} is not a memory of nonces: {e}", path.display());
+            let what = format!("{} is not a nonce file: {e}", path.display());
             CliError::failed("memory-damaged", what)
         })?;
         Ok(Self { path: path.to_owned(), used: RefCell::new(used), _lock: lock })
     }
 }
 
-fn take(path: &Path) -> anyhow::Result<File> {
+fn lock(path: &Path) -> anyhow::Result<File> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
     let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-    let taken = (0..LOCK_TRIES).any(|attempt| {
+    let locked = (0..LOCK_TRIES).any(|attempt| {
         if attempt > 0 {
             std::thread::sleep(LOCK_PAUSE);
         }
         file.try_lock().is_ok()
     });
-    if !taken {
+    if !locked {
         let what = format!("another process holds {}", path.display());
         return Err(CliError::failed("memory-locked", what).into());
     }
@@ -69,7 +69,7 @@ impl NonceMemory for NonceFile {
         Ok(self.used.borrow().contains(nonce))
     }
 
-    /// Not burned in memory before it is on disk.
+    /// Written to disk first, then remembered.
     fn burn(&self, nonce: &str) -> anyhow::Result<bool> {
         let mut used = self.used.borrow().clone();
         if !used.insert(nonce.to_owned()) {

@@ -1,9 +1,9 @@
-//! `capstan trust remove` and `capstan trust follow`: the trust file, changed
-//! without a network.
+//! `capstan trust remove` and `capstan trust follow`: change the trust file
+//! offline.
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::cli::check::succession;
 use crate::cli::output::Out;
@@ -33,7 +33,21 @@ pub(in crate::cli) struct FollowArgs {
     trust: Option<PathBuf>,
 }
 
-/// A trust file that is there.
+#[derive(Serialize)]
+struct RemoveReport {
+    ok: bool,
+    code: &'static str,
+    removed: usize,
+}
+
+#[derive(Serialize)]
+struct FollowReport {
+    ok: bool,
+    code: &'static str,
+    keys: Vec<String>,
+}
+
+/// A trust file that must exist.
 fn existing(flag: Option<&PathBuf>) -> anyhow::Result<(PathBuf, String)> {
     let nowhere =
         || CliError::failed("usage", "--trust is missing, and there is no home directory");
@@ -42,7 +56,7 @@ fn existing(flag: Option<&PathBuf>) -> anyhow::Result<(PathBuf, String)> {
     Ok((path, text))
 }
 
-/// Takes a log or an issuer out of the trust file.
+/// Removes a log or an issuer from the trust file.
 pub(in crate::cli) fn remove(args: &RemoveArgs, out: &Out) -> anyhow::Result<Exit> {
     let (path, mut text) = existing(args.trust.as_ref())?;
     let with_scheme = Identity::from_name(&args.name).issuer;
@@ -60,12 +74,12 @@ pub(in crate::cli) fn remove(args: &RemoveArgs, out: &Out) -> anyhow::Result<Exi
         return Err(CliError::no("not-found", what).next(next).into());
     }
     files::write_file(&path, text.as_bytes())?;
-    let line = printable!("{} is no longer believed, in {}", args.name, path.display());
-    out.answer(&json!({ "ok": true, "code": "ok", "removed": removed }), line)?;
+    let line = printable!("removed {} from {}", args.name, path.display());
+    out.answer(&RemoveReport { ok: true, code: "ok", removed }, line)?;
     Ok(Exit::Yes)
 }
 
-/// Believes the keys that follow from trusted ones by succession statements.
+/// Adds the keys that succession statements lead to from trusted ones.
 pub(in crate::cli) fn follow(args: &FollowArgs, out: &Out) -> anyhow::Result<Exit> {
     let (path, text) = existing(args.trust.as_ref())?;
     let trust = TrustAnchors::parse(&text)?;
@@ -91,9 +105,9 @@ pub(in crate::cli) fn follow(args: &FollowArgs, out: &Out) -> anyhow::Result<Exi
         }
     }
     if keys.is_empty() {
-        let what = "the statements lead from no key in the trust file to a new one";
+        let what = "these statements do not lead from a key in the trust file to a new one";
         return Err(CliError::cannot_tell("succession-unknown", what).into());
     }
-    out.answer(&json!({ "ok": true, "code": "ok", "keys": keys }), lines)?;
+    out.answer(&FollowReport { ok: true, code: "ok", keys }, lines)?;
     Ok(Exit::Yes)
 }

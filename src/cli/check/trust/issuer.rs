@@ -134,16 +134,16 @@ fn is_new(args: &Args, known: &TrustAnchors, pin: &PinnedKey) -> anyhow::Result<
     }
     if pins.iter().any(|other| other.key == pin.key) {
         let what = format!("{name} has this key already, for another time");
-        let stop = CliError::no("issuer-other-time", what);
-        return Err(stop.next("change `from` and `until` in the trust file").into());
+        let error = CliError::no("issuer-other-time", what);
+        return Err(error.next("change `from` and `until` in the trust file").into());
     }
     if !pins.is_empty() && !args.add {
         let fingerprint = |key: &PublicKey| key.id().to_string();
         let others: Vec<String> = pins.iter().map(|pin| fingerprint(&pin.key)).collect();
         let (others, new) = (others.join(", "), fingerprint(&pin.key));
         let what = format!("{name} has another key already: {others}; this one is {new}");
-        let stop = CliError::no("issuer-other-key", what);
-        return Err(stop.next("the same command with --add, if both keys are its own").into());
+        let error = CliError::no("issuer-other-key", what);
+        return Err(error.next("the same command with --add, if both keys are its own").into());
     }
     Ok(true)
 }

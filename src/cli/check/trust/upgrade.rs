@@ -1,11 +1,12 @@
-//! `capstan trust upgrade`: anchors of old trust files learn whom they may
-//! speak for.
+//! `capstan trust upgrade`: adds to the anchors of an old trust file the names
+//! they may certify.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde::Serialize;
 
+use super::AnchorView;
 use crate::cli::output::Out;
 use crate::cli::{CliError, Exit, broken_store, files};
 use crate::service;
@@ -17,8 +18,8 @@ use crate::wire::printable::{Printable, printable};
 pub(in crate::cli) struct Args {
     /// The trust file
     file: PathBuf,
-    /// The log whose trust file it is: anchors get the names that they have
-    /// vouched for there
+    /// The log whose trust file it is: anchors get the names they have certified
+    /// there
     #[arg(long, value_name = "DIR", conflicts_with_all = ["anchor", "spiffe", "dns", "uri", "did_x509"])]
     data: Option<PathBuf>,
     /// The anchor to change; optional if only one lacks a scope
@@ -39,13 +40,24 @@ pub(in crate::cli) struct Args {
     did_x509: bool,
 }
 
+#[derive(Serialize)]
+struct UpgradeReport<'a> {
+    ok: bool,
+    file: &'a Path,
+    /// Anchors that got a scope.
+    anchors: Vec<AnchorView>,
+    /// Anchors that still have none.
+    left: Vec<String>,
+}
+
 pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     let text = files::read_text(&args.file)?;
     let unscoped = TrustAnchors::parse_any(&text)?.unscoped();
     let shown = args.file.display();
     if unscoped.is_empty() {
-        let object = json!({ "ok": true, "file": args.file, "anchors": [], "left": [] });
-        out.answer(&object, printable!("every anchor of {} says whom it may speak for", shown))?;
+        let (anchors, left) = (Vec::new(), Vec::new());
+        let report = UpgradeReport { ok: true, file: &args.file, anchors, left };
+        out.answer(&report, printable!("every anchor of {} has a scope already", shown))?;
         return Ok(Exit::Yes);
     }
     let scopes = match &args.data {
@@ -58,22 +70,21 @@ pub(in crate::cli) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
     }
     let mut lines = Printable::default();
     for (name, scope) in &added {
-        lines.line(printable!("anchor {} may speak for {}", name, Printable::long(scope)));
+        lines.line(printable!("anchor {} may certify {}", name, Printable::long(scope)));
     }
     for name in &left {
-        lines.line(printable!("anchor {} does not say whom it may speak for", name));
+        lines.line(printable!("anchor {} has no scope", name));
     }
     lines.line(match (added.is_empty(), left.is_empty()) {
         (true, _) => printable!("{} was not changed", shown),
-        (false, true) => printable!("{} is written", shown),
-        (false, false) => printable!("{} is written, and not yet usable", shown),
+        (false, true) => printable!("wrote {}", shown),
+        (false, false) => printable!("wrote {}; it cannot be used yet", shown),
     });
-    let anchors: Vec<_> =
-        added.iter().map(|(name, scope)| json!({ "name": name, "scope": scope })).collect();
-    let ok = left.is_empty();
-    let object = json!({ "ok": ok, "file": args.file, "anchors": anchors, "left": left });
-    out.answer(&object, lines)?;
-    if let Some(name) = left.first() {
+    let anchors = added.into_iter().map(|(name, scope)| AnchorView { name, scope: Some(scope) });
+    let (ok, anchors) = (left.is_empty(), anchors.collect());
+    let report = UpgradeReport { ok, file: &args.file, anchors, left };
+    out.answer(&report, lines)?;
+    if let Some(name) = report.left.first() {
         out.note(printable!(
             "give it a scope: capstan trust upgrade {} --anchor '{}' --spiffe DOMAIN \
              (or --dns, --uri, --did-x509)",
@@ -107,7 +118,7 @@ impl Args {
             did_x509: self.did_x509,
         });
         if scope.is_empty() {
-            let what = format!("whom may {name} speak for? Nothing says so");
+            let what = format!("no flag says which names {name} may certify");
             return Err(usage(what).next(
                 "the same command with --spiffe, --dns, --uri or --did-x509, \
                  or with --data DIR to take the names from a log",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::cli::output::Out;
 use crate::cli::{Exit, files};
@@ -16,7 +16,7 @@ use crate::wire::printable::{self, printable};
 
 #[derive(clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Statements that shall be admitted
+    /// Statements to admit
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// File for the policy instead of standard output
@@ -24,11 +24,19 @@ pub(in crate::cli) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Issuers, by what their statements are: profile and content type.
-type Seen = BTreeMap<(&'static str, Option<String>), BTreeSet<String>>;
+/// The issuers of each profile and content type.
+type Issuers = BTreeMap<(&'static str, Option<String>), BTreeSet<String>>;
+
+#[derive(Serialize)]
+struct SampleReport<'a> {
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a PathBuf>,
+    policy: &'a str,
+}
 
 pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
-    let mut seen = Seen::new();
+    let mut found = Issuers::new();
     for path in &args.files {
         let statement = SignedStatement::parse_any_size(files::read(path)?);
         let statement = statement.with_context(|| format!("{}", path.display()))?;
@@ -37,29 +45,29 @@ pub(super) fn run(args: &Args, out: &Out) -> anyhow::Result<Exit> {
         let issuer = header.claims.issuer.clone();
         let issuer = issuer.with_context(|| format!("{} names no issuer", path.display()))?;
         let content_type = header.content_type.as_ref().map(ToString::to_string);
-        seen.entry((read.profile(), content_type)).or_default().insert(issuer);
+        found.entry((read.profile(), content_type)).or_default().insert(issuer);
     }
-    let text = write(&seen, args.files.len());
-    Policy::parse(&text).context("the sample does not make a policy")?;
+    let text = write(&found, args.files.len());
+    Policy::parse(&text).context("these statements do not give a valid policy")?;
+    let report = SampleReport { ok: true, output: args.output.as_ref(), policy: &text };
     match &args.output {
         Some(path) => {
             files::write_file(path, text.as_bytes())?;
-            let said = printable!("wrote {}", path.display());
-            out.answer(&json!({ "ok": true, "output": path, "policy": text }), said)?;
+            out.answer(&report, printable!("wrote {}", path.display()))?;
         }
-        None => out.file(&json!({ "ok": true, "policy": text }), text.as_bytes())?,
+        None => out.file(&report, text.as_bytes())?,
     }
     Ok(Exit::Yes)
 }
 
-fn write(seen: &Seen, statements: usize) -> String {
+fn write(found: &Issuers, statements: usize) -> String {
     let mut text = format!(
-        "# Made from {statements} statements. It admits their issuers, each with the kinds\n\
-         # of statement seen, if a pinned key or a certificate vouches for them.\n\
-         # In text `*` is any run of characters.\n\
+        "# Made from {statements} statements. Admits their issuers with the same kinds of\n\
+         # statement, if their key is pinned or certified.\n\
+         # In text `*` matches any characters.\n\
          name = \"from-sample\"\n"
     );
-    for (nth, ((profile, content_type), issuers)) in seen.iter().enumerate() {
+    for (nth, ((profile, content_type), issuers)) in found.iter().enumerate() {
         let issuers: Vec<String> = issuers.iter().map(|name| quoted(name)).collect();
         let _infallible = writeln!(
             text,
@@ -72,13 +80,12 @@ fn write(seen: &Seen, statements: usize) -> String {
         if let Some(content_type) = content_type {
             let _infallible = writeln!(text, "content_type = {}", quoted(content_type));
         }
-        text.push_str("# subject = [\"urn:...:*\"]    # narrow it\n");
+        text.push_str("# subject = [\"urn:...:*\"]    # narrow this down\n");
     }
     text
 }
 
-/// A basic string of TOML, which spells control and bidi characters as JSON
-/// does.
+/// A TOML basic string, which escapes control and bidi characters as JSON does.
 fn quoted(text: &str) -> String {
     printable::json(&serde_json::Value::from(text).to_string())
 }

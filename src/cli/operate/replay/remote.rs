@@ -1,11 +1,12 @@
-//! The entries of a log behind an address, for a replay.
+//! Fetches the entries of a remote log for a replay.
 //!
-//! Statements come by leaf index, times and certificates that are not in them
-//! from the search API, 256 at a time. What is decided again is what the log
-//! has signed: every statement must be the one under its leaf, and the leaves
-//! must give the root of the checkpoint.
+//! Statements come by leaf index; times and certificates that are not in them
+//! from the search API. Only what the log has signed is decided: every
+//! statement must match its leaf, and the leaves must give the root of the
+//! checkpoint.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -19,31 +20,31 @@ use crate::cli::client::tiles;
 use crate::cli::output::Out;
 use crate::cli::{CliError, files};
 use crate::envelope::{SignedStatement, StatementId};
-use crate::log::{Frontier, TILE_WIDTH, TreeSize, leaf_hash, tiles_of};
+use crate::log::{Frontier, TILE_WIDTH, leaf_hash, tiles_of};
 use crate::service::{AdmissionError, Identity, LoggedEntry, Replay, ReplayOptions, Replayed};
 use crate::store::Stored;
 use crate::wire::digest::Digest;
 use crate::wire::text;
 use crate::wire::time::UnixSeconds;
 
-/// Statements under way at once.
+/// Concurrent requests for statements.
 const PARALLEL: usize = 16;
 /// Statements on one page of the search API, at most.
 const PAGE: u64 = 200;
 
-/// Decides every entry that the log's checkpoint covers again.
+/// Repeats the decision on every entry that the log's checkpoint covers.
 pub(super) async fn replay(
-    (client, trust): (&Client, Option<&Path>),
+    client: &Client,
+    trust: Option<&Path>,
     options: ReplayOptions,
     out: &Out,
 ) -> anyhow::Result<Replayed> {
     let signed = SignedCheckpoint::parse(&client.fetch_text("checkpoint").await?)?;
     let trust = files::trust(trust)?;
-    let (key, key_from) = audit::key_of(client, &trust, (&signed, None)).await?;
-    let checkpoint = audit::verified(&signed, (&key, key_from))?;
-    let nothing = TreeSize::new(0);
-    let whole = tiles::grow(client, Frontier::empty(), (nothing, checkpoint.size), out).await?.0;
-    compare(&whole, &checkpoint)?;
+    let key = audit::checkpoint_key(client, &trust, &signed, None).await?;
+    let checkpoint = audit::verified(&signed, &key)?;
+    let tree = tiles::grow(client, Frontier::empty(), checkpoint.size, None, out).await?;
+    compare(&tree.frontier, &checkpoint)?;
     walk(client, &checkpoint, options, out).await
 }
 
@@ -56,7 +57,7 @@ async fn walk(
     let size = checkpoint.size.get();
     let identity = identity(client, checkpoint).await?;
     let replay = Replay::new(&identity, client.keys().await?, size, options);
-    let mut replay = replay.context("the log gives no key as its own")?;
+    let mut replay = replay.context("the log publishes no key")?;
     let bar = out.progress(size, "replaying");
     let mut frontier = Frontier::empty();
     for tile in tiles_of(checkpoint.size).take_while(|tile| tile.level == 0) {
@@ -70,7 +71,7 @@ async fn walk(
         }
     }
     bar.finish_and_clear();
-    // A tile may come out differently the second time.
+    // The log may serve other tiles than the first time.
     if frontier.size() == checkpoint.size {
         compare(&frontier, checkpoint)?;
     }
@@ -86,8 +87,8 @@ fn compare(tree: &Frontier, checkpoint: &Checkpoint) -> Result<(), CliError> {
     Err(CliError::no("tiles-differ", what))
 }
 
-/// What the log calls itself: the issuer of its first entry, which must be
-/// the name its checkpoints are signed under.
+/// The identity of the log: the issuer of its first entry, which must match the
+/// origin of its checkpoints.
 async fn identity(client: &Client, checkpoint: &Checkpoint) -> anyhow::Result<Identity> {
     let first = client.fetch("entries/1.0/statement", COSE).await?;
     let first = SignedStatement::parse_any_size(first).context("entry #0")?;
@@ -108,15 +109,16 @@ async fn entries(
     first: u64,
     leaves: &[Digest],
 ) -> anyhow::Result<Vec<LoggedEntry>> {
-    let mut beside = listed(client, (first, u64::try_from(leaves.len())?)).await?;
+    let end = first.saturating_add(u64::try_from(leaves.len())?);
+    let mut metadata = metadata(client, first..end).await?;
     let mut found = Vec::with_capacity(leaves.len());
     let places: Vec<(u64, Digest)> = (first..).zip(leaves.iter().copied()).collect();
     for window in places.chunks(PARALLEL) {
         let mut running = JoinSet::new();
         for (index, leaf) in window.iter().copied() {
-            let (client, beside) = (client.clone(), beside.remove(&index));
+            let (client, metadata) = (client.clone(), metadata.remove(&index));
             running.spawn(async move {
-                anyhow::Ok((index, entry(&client, index, leaf, beside).await?))
+                anyhow::Ok((index, entry(&client, index, leaf, metadata).await?))
             });
         }
         while let Some(done) = running.join_next().await {
@@ -131,14 +133,14 @@ async fn entry(
     client: &Client,
     index: u64,
     leaf: Digest,
-    beside: Option<Beside>,
+    metadata: Option<Metadata>,
 ) -> anyhow::Result<LoggedEntry> {
     let url = client.url(&format!("entries/1.{index}/statement"))?;
     let reply = client.send(url, COSE, None).await?;
     let bytes = match reply.status {
         200 => reply.body,
         404 => {
-            return Ok(Err(AdmissionError::new("statement-missing", "the log does not show it")));
+            return Ok(Err(AdmissionError::new("statement-missing", "the log does not serve it")));
         }
         _ => return Err(reply.problem().into()),
     };
@@ -148,20 +150,20 @@ async fn entry(
     };
     let id = StatementId::of_canonical(&canonical);
     if leaf_hash(id.entry()) != leaf {
-        let what = format!("the log shows {id} here, and has signed another statement");
+        let what = format!("the log serves {id} here, but has signed another statement");
         return Ok(Err(AdmissionError::new("entry-differs", what)));
     }
-    let Some(Beside { time, collateral }) = beside else {
+    let Some(Metadata { time, collateral }) = metadata else {
         return Ok(Err(AdmissionError::new(
             "time-missing",
-            "the log does not say when it registered it",
+            "the log gives no time of registration",
         )));
     };
     Ok(Ok(Stored { canonical, collateral, time }))
 }
 
-/// What the log keeps beside a statement.
-struct Beside {
+/// What the log stores with a statement.
+struct Metadata {
     time: UnixSeconds,
     collateral: Vec<u8>,
 }
@@ -179,10 +181,10 @@ struct Line {
 }
 
 impl Line {
-    fn read(&self) -> Option<Beside> {
+    fn read(&self) -> Option<Metadata> {
         let collateral =
             self.collateral.as_deref().map_or(Some(EMPTY_MAP.to_vec()), text::from_base64);
-        Some(Beside {
+        Some(Metadata {
             time: UnixSeconds::from_rfc3339(&self.registered_at)?,
             collateral: collateral?,
         })
@@ -191,20 +193,17 @@ impl Line {
 
 const EMPTY_MAP: &[u8] = &[0xa0];
 
-async fn listed(
-    client: &Client,
-    (first, count): (u64, u64),
-) -> anyhow::Result<HashMap<u64, Beside>> {
-    let mut beside = HashMap::new();
-    let mut end = first.saturating_add(count);
-    while end > first {
-        let limit = PAGE.min(end - first);
+async fn metadata(client: &Client, indices: Range<u64>) -> anyhow::Result<HashMap<u64, Metadata>> {
+    let mut found = HashMap::new();
+    let Range { start, mut end } = indices;
+    while end > start {
+        let limit = PAGE.min(end - start);
         let path = format!("api/v1/statements?cursor={end}&limit={limit}");
         let body = client.fetch(&path, "application/json").await?;
         let page: Page = serde_json::from_slice(&body).with_context(|| path)?;
-        let lines = page.statements.iter().filter(|line| (first..end).contains(&line.index));
-        beside.extend(lines.filter_map(|line| Some((line.index, line.read()?))));
+        let lines = page.statements.iter().filter(|line| (start..end).contains(&line.index));
+        found.extend(lines.filter_map(|line| Some((line.index, line.read()?))));
         end -= limit;
     }
-    Ok(beside)
+    Ok(found)
 }

@@ -157,10 +157,10 @@ impl Outbox {
     }
 
     /// The log says no: the record is kept with the reason.
-    pub(super) fn refused(&self, claim: Claim, stop: &CliError) -> anyhow::Result<PathBuf> {
+    pub(super) fn refused(&self, claim: Claim, error: &CliError) -> anyhow::Result<PathBuf> {
         let item = Item {
-            reason: Some(stop.what.clone()),
-            code: Some(stop.code.to_owned()),
+            reason: Some(error.what.clone()),
+            code: Some(error.code.to_owned()),
             ..self.item(&claim.id)
         };
         write(&self.path_of(&claim.id, "refused", "json"), &serde_json::to_vec(&item)?)?;

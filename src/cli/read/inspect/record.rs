@@ -1,49 +1,66 @@
 //! What the payload of a statement records, where its profile is known.
 
-use serde_json::{Map, Value as Json, json};
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
 
-use crate::cli::check::report::finding;
+use crate::cli::check::report::{ComparedView, FindingView};
 use crate::envelope::SignedStatement;
-use crate::profile::{self, Compared, Control, Read, Resumption, Role};
+use crate::profile::{self, Control, Read, Resumption, Role};
 use crate::service::views::RecordView;
 use crate::wire::printable::{Printable, printable};
 
-/// The facts of a record and the findings of its reader. The modes of a Capsule
-/// are those of the payload alone: a receipt counts only once `verify` has
-/// checked it.
-pub(super) fn object(statement: &SignedStatement) -> Option<Json> {
-    let read = profile::read_payload(statement.header(), statement.payload()?);
+/// The facts of a record and the findings of its reader.
+#[derive(Serialize)]
+struct RecordObject<'a> {
+    artefact: &'static str,
+    #[serde(flatten)]
+    summary: RecordView,
+    /// The members that only this profile has.
+    #[serde(flatten)]
+    fields: Map<String, Json>,
+    findings: Vec<FindingView<'a>>,
+}
+
+/// What a restored or moved log was compared with before it resumed.
+#[derive(Serialize)]
+struct ResumptionObject {
+    artefact: &'static str,
+    reason: &'static str,
+    time: String,
+    size: u64,
+    root: String,
+    compared: Vec<ComparedView>,
+}
+
+/// The modes of a Capsule are those of the payload alone: a receipt counts only
+/// once `verify` has checked it.
+pub(super) fn object(statement: &SignedStatement) -> serde_json::Result<Option<Json>> {
+    let Some(payload) = statement.payload() else { return Ok(None) };
+    let read = profile::read_payload(statement.header(), payload);
     if read.get() == Some(&Control::Resumption) {
-        return Resumption::read(statement.payload()?).ok().map(|said| resumption(&said));
+        let resumption = Resumption::read(payload).ok().map(|resumption| ResumptionObject {
+            artefact: "resumption",
+            reason: resumption.reason.name(),
+            time: resumption.time.to_string(),
+            size: resumption.size,
+            root: resumption.root.to_string(),
+            compared: resumption.compared.iter().map(ComparedView::from).collect(),
+        });
+        return resumption.map(serde_json::to_value).transpose();
     }
-    fields(&read)
-}
-
-fn fields(read: &Read) -> Option<Json> {
     if read.kind.role != Role::Record {
-        return None;
+        return Ok(None);
     }
-    let mut fields = Map::new();
-    fields.insert("artefact".to_owned(), read.profile().into());
-    if let Ok(Json::Object(summary)) = serde_json::to_value(RecordView::from(&read.summary)) {
-        fields.extend(summary);
-    }
-    fields.extend(read.record.fields().into_iter().map(|(name, value)| (name.to_owned(), value)));
-    let findings: Vec<Json> = read.findings.iter().map(finding).collect();
-    fields.insert("findings".to_owned(), findings.into());
-    Some(fields.into())
+    record(&read).map(Some)
 }
 
-/// By what a restored or moved log was shown to be the newest.
-fn resumption(said: &Resumption) -> Json {
-    let head = |one: &Compared| {
-        json!({ "source": one.source.name(), "size": one.size, "root": one.root.to_string(),
-            "address": one.address })
-    };
-    json!({
-        "artefact": "resumption", "reason": said.reason.name(), "time": said.time.to_string(),
-        "size": said.size, "root": said.root.to_string(),
-        "compared": said.compared.iter().map(head).collect::<Vec<_>>(),
+fn record(read: &Read) -> serde_json::Result<Json> {
+    let fields = read.record.fields().into_iter().map(|(name, value)| (name.to_owned(), value));
+    serde_json::to_value(RecordObject {
+        artefact: read.profile(),
+        summary: RecordView::from(&read.summary),
+        fields: fields.collect(),
+        findings: read.findings.iter().map(FindingView::from).collect(),
     })
 }
 
@@ -62,9 +79,9 @@ mod tests {
     use crate::toy;
 
     #[test]
-    fn fields_of_any_kind_are_shown() {
+    fn profile_fields_are_shown() {
         let read = toy::KIND.read(&Header::default(), b"hello!");
-        let shown = fields(&read).unwrap();
+        let shown = record(&read).unwrap();
         assert_eq!(shown["artefact"], "toy");
         assert_eq!(shown["record_id"], "toy-hello!");
         assert_eq!(shown["letters"], 6);

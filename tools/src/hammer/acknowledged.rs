@@ -1,4 +1,4 @@
-//! What the log has acknowledged: every place, and some statements whole.
+//! What the log has acknowledged: every leaf index, and a sample of statements.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,7 +27,7 @@ pub(super) struct Acknowledged {
 }
 
 /// All that was promised so far.
-pub(super) struct Ledger {
+pub(super) struct Acknowledgements {
     by_index: HashMap<u64, StatementId>,
     sample: Vec<Acknowledged>,
     refused: Vec<Item>,
@@ -35,7 +35,7 @@ pub(super) struct Ledger {
     random: Rng,
 }
 
-impl Ledger {
+impl Acknowledgements {
     pub(super) fn new(seed: u64) -> Self {
         let random = Rng::with_seed(seed);
         Self { by_index: HashMap::new(), sample: Vec::new(), refused: Vec::new(), taken: 0, random }

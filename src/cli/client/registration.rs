@@ -1,6 +1,6 @@
-//! From a statement to its receipt, by whatever road the log takes: 201, 202
-//! with 204 (SCRAPI -11), 303 with 302 (-04 to -10), 202 with an operation
-//! (-03 and older ledgers).
+//! Registers a statement and polls for its receipt, as each SCRAPI version does:
+//! 201, 202 with 204 (-11), 303 with 302 (-04 to -10), 202 with an operation
+//! (-03 and older services).
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ use crate::receipt::attached;
 use crate::wire::cbor::Value;
 
 const RECEIPT: &str = "application/cose, application/scitt-receipt+cose, application/cbor;q=0.5";
-/// How long we ask for a receipt before we say that we cannot tell.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// How long to poll for a receipt before giving up.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The log has read the statement and says no.
+/// The log refused the statement.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(in crate::cli) struct Refused(pub(in crate::cli) CliError);
 
-/// The log says yes, and gives something else than a receipt.
+/// The log reports success without a receipt.
 #[derive(Debug, thiserror::Error)]
 #[error("{place} gives no receipt")]
 pub(in crate::cli) struct NoReceipt {
@@ -76,12 +76,12 @@ async fn poll(client: &Client, mut place: Url) -> anyhow::Result<Vec<u8>> {
             (302 | 303 | 307, _) => place = next_place(client, &reply)?,
             _ => return Err(reply.problem().into()),
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIMEOUT {
             break;
         }
         pause(tries, reply.retry_after).await;
     }
-    let what = format!("{place} gave no receipt within {} s", PATIENCE.as_secs());
+    let what = format!("{place} gave no receipt within {} s", TIMEOUT.as_secs());
     Err(CliError::cannot_tell("pending", what).next("the same command later").into())
 }
 
@@ -101,7 +101,7 @@ pub fn receipt_in(body: &[u8]) -> Option<Vec<u8>> {
     attached(&envelope).ok()?.into_iter().next()
 }
 
-/// The state of a registration, as older services tell it.
+/// The state of a registration, as older services report it.
 #[derive(Debug, Eq, PartialEq)]
 enum Operation {
     Done(String),
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn older_services_tell_the_state_in_cbor_or_json() {
+    fn operation_state_parses_from_cbor_and_json() {
         let mut done = Vec::new();
         crate::wire::cbor::map(&mut done, 2);
         for word in ["Status", "succeeded", "EntryID", "2.14"] {
