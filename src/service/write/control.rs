@@ -19,7 +19,7 @@ use crate::trust::{self, TrustAnchors};
 use crate::wire::time::UnixSeconds;
 
 impl Writer {
-    /// Puts a policy in force by logging it, together with the rules of today.
+    /// Puts a policy in force by logging it, with the current built-in rules.
     pub(in crate::service) fn set_policy(&mut self, policy: Policy) -> Result<(), Error> {
         let text = policy.text().to_owned();
         let statement = self.own_statement(Control::Policy, text.as_bytes())?;
@@ -55,15 +55,15 @@ impl Writer {
         self.change(&statement, Control::Trust, Some(rules), None)
     }
 
-    /// Lets a new key take over: the old one names it, the new one shows
-    /// that it agrees.
+    /// Replaces the service key: the old key signs a statement that names the
+    /// new one, and the new one countersigns it.
     pub(in crate::service) fn succeed(&mut self, successor: SigningKey) -> Result<(), Error> {
         let payload = Succession::encode(self.key().public().id(), &successor)?;
         let statement = self.own_statement(Control::Succession, &payload)?;
         self.change(&statement, Control::Succession, None, Some(successor))
     }
 
-    /// Says by what it was shown that this log may go on.
+    /// Logs why this log may be written to after a restore or a move.
     pub(in crate::service) fn resume(&mut self, resumption: &Resumption) -> Result<(), Error> {
         let statement = self.own_statement(Control::Resumption, &resumption.encode())?;
         self.change(&statement, Control::Resumption, None, None)
@@ -80,8 +80,7 @@ impl Writer {
         Ok(self.append_control(statement, change, now())?)
     }
 
-    /// A statement of the log itself, which passes through the same checks
-    /// as any other.
+    /// A statement of the log itself, authenticated like any other.
     fn own_statement(&self, control: Control, payload: &[u8]) -> Result<Authentic, Error> {
         own_statement(&self.identity, &self.key(), (control, payload), now())
     }
@@ -168,7 +167,7 @@ impl Service {
     }
 }
 
-/// Why the log could not govern itself.
+/// Why a control statement could not be logged, or the log not opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -190,10 +189,10 @@ pub enum Error {
     /// Not a control statement under our own name.
     #[error("not a control statement of this log")]
     NotOwn,
-    /// A log that works by rules we do not know.
+    /// The log names built-in rules that this program does not know.
     #[error("{0}")]
     Rules(#[source] envelope::Error),
-    /// The policy file cannot run.
+    /// The policy file is invalid.
     #[error("policy.toml: {0}")]
     Policy(#[from] policy::Error),
     /// The did:web resolver cannot start.

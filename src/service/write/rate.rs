@@ -1,8 +1,7 @@
 //! Token buckets by key, bounded in number.
 //!
-//! Why not the `governor` crate: it has weights and a clock for tests, but its
-//! table of keys grows with everybody who comes, and a bound with an eviction
-//! of one's own around it is this file.
+//! The `governor` crate was not taken: it has weights and a test clock, but its
+//! table of keys has no bound, and adding one with eviction is this file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -21,10 +20,10 @@ pub struct Pace {
     pub burst: u32,
 }
 
-/// One bucket per key; each fills at its own pace. A bucket that is full is
-/// the same as none. When there are too many, the one that would be full
-/// soonest makes room: who has just been told to wait is not forgotten because
-/// a crowd came by, and a newcomer always gets a bucket.
+/// One bucket per key; each fills at its own pace. A full bucket is not stored.
+/// When the table is full, the bucket that would be full soonest is dropped: a
+/// client that must wait is not forgotten, and a new client always gets a
+/// bucket.
 pub struct Buckets<K> {
     table: Mutex<Table<K>>,
     most: usize,
@@ -32,7 +31,7 @@ pub struct Buckets<K> {
 
 struct Table<K> {
     by_key: HashMap<K, Bucket>,
-    /// When each bucket is full; the number tells apart those of one moment.
+    /// When each bucket will be full; the number separates equal times.
     by_fullness: BTreeMap<(Instant, u64), K>,
     next: u64,
 }
@@ -57,18 +56,18 @@ impl<K: Clone + Eq + Hash> Buckets<K> {
     }
 
     /// Takes so many tokens, or says in how many seconds there will be enough.
-    /// What costs more than the bucket holds is taken from a full one, and the
-    /// rest is owed.
+    /// A cost beyond the bucket's size is taken from a full bucket and leaves it
+    /// below zero.
     pub fn take(&self, key: &K, cost: u32, pace: Pace) -> Result<(), u64> {
         self.take_at(Instant::now(), key, cost, pace)
     }
 
-    /// Takes so many tokens, whether they are there or not.
+    /// Takes so many tokens, even if the bucket then is below zero.
     pub fn owe(&self, key: &K, cost: u32, pace: Pace) {
         self.change(Instant::now(), key, -f64::from(cost), pace);
     }
 
-    /// Puts tokens back that were taken for nothing.
+    /// Refunds tokens.
     pub fn give_back(&self, key: &K, cost: u32, pace: Pace) {
         self.change(Instant::now(), key, f64::from(cost), pace);
     }
@@ -126,7 +125,7 @@ impl<K: Clone + Eq + Hash> Table<K> {
     }
 }
 
-/// Longer than anybody waits, and a time can still be computed with it.
+/// Longer than any client waits, and small enough to add to a time.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 
 fn capacity(pace: Pace) -> f64 {
@@ -188,8 +187,8 @@ mod tests {
         assert_eq!(buckets.look(&(), slow), Err(20));
     }
 
-    /// A crowd that fills the table keeps nobody out, and frees nobody from
-    /// the wait he was told of.
+    /// A full table neither locks out new clients nor resets the wait of those
+    /// that must wait.
     #[test]
     fn a_full_table_forgets_the_fullest_bucket() {
         let buckets = Buckets::with_room(4);

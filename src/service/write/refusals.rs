@@ -1,11 +1,11 @@
-//! The last refusals, for the operator who asks why.
+//! The last refusals, for the operator.
 //!
-//! One JSON line each: who, about what, and why not; never a payload. What
-//! the policy refused is in `DATA/refusals.jsonl`; what could not even be
-//! authenticated is in `DATA/unproven.jsonl`, so that strangers do not push
-//! out the refusals of people with keys. Both are bounded: beyond twice what
-//! is kept the older half goes. They are no part of the log, so failing to
-//! write them fails nothing.
+//! One JSON line each: issuer, subject and reason, never a payload. Statements
+//! that the policy refused are in `DATA/refusals.jsonl`. Those that failed to
+//! authenticate are in `DATA/unproven.jsonl`, so that strangers cannot push out
+//! the refusals of known issuers. Each file is cut to its newer half when it
+//! has twice the number of lines to keep. The files are not part of the log: an
+//! error in writing them is ignored.
 
 #[cfg(test)]
 mod tests;
@@ -20,10 +20,10 @@ use crate::envelope::{Authentic, StatementId, Unauthentic};
 use crate::policy::Refusal;
 use crate::service::now;
 
-/// Refusals that are kept, at least.
+/// Refusals kept, at least.
 const KEPT: usize = 1000;
-/// Statements a second that failed to authenticate and are written down;
-/// more are counted in the metrics alone, and do not keep the disk busy.
+/// Failed authentications written per second. More are only counted in the
+/// metrics, so that they cannot keep the disk busy.
 const UNPROVEN_PER_SECOND: u32 = 10;
 /// A refusal quotes its statement, so its text is cut.
 const TEXT_CHARS_MAX: usize = 1000;
@@ -33,13 +33,13 @@ const TEXT_CHARS_MAX: usize = 1000;
 pub struct Refused {
     /// RFC 3339.
     pub time: String,
-    /// The statement's name.
+    /// The statement id.
     pub id: String,
     /// Who signed it, or is said to have.
     pub issuer: String,
     /// What it is about.
     pub subject: String,
-    /// The stable word.
+    /// The stable code.
     pub code: String,
     /// Why.
     pub text: String,
@@ -48,12 +48,13 @@ pub struct Refused {
     pub authentic: bool,
 }
 
-/// Lines from before there was this member.
+/// Lines of older programs have no such member.
 fn yes() -> bool {
     true
 }
 
-/// What a refusal is about, kept while the policy has the statement.
+/// What a refusal is about. The policy takes the statement, so this is
+/// copied first.
 pub(in crate::service) struct About {
     id: StatementId,
     issuer: String,
@@ -75,7 +76,7 @@ impl About {
 pub(in crate::service) struct Refusals {
     by_policy: Ring,
     unproven: Ring,
-    /// A second, and how many were written down in it.
+    /// A second, and how many lines were written in it.
     this_second: Mutex<(u64, u32)>,
 }
 
@@ -137,7 +138,7 @@ fn short(text: &str) -> String {
 /// One file of refusals.
 struct Ring {
     path: PathBuf,
-    /// Lines in the file; none before it was looked at.
+    /// Lines in the file; none before it was first read.
     lines: Mutex<Option<usize>>,
 }
 
