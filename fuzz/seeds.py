@@ -262,8 +262,8 @@ SEEDS = {
     ],
     "pacr": [cbor(event), json.dumps(in_json(event)).encode()],
     "pca": [
-        (HERE.parent / "core/src/profile/pca/conformance/t13_a.json").read_bytes(),
-        (HERE.parent / "core/src/profile/pca/conformance/t13_b.json").read_bytes(),
+        (HERE.parent / "tools/src/pca_conformance/t13_a.json").read_bytes(),
+        (HERE.parent / "tools/src/pca_conformance/t13_b.json").read_bytes(),
         b'{"capsule_version":"1.0","proofs":[]}',
         b'{"now":"2026-04-10T12:00:00Z","brs_score":1e0,"brs_threshold":2,"ood":false,"merkle_proofs":[]}',
     ],
