@@ -179,11 +179,14 @@ impl Drop for Committer {
 fn linger_limit(last_batch: usize) -> Duration {
     Duration::from_millis(match last_batch {
         0..16 => 0,
-        16..64 => 1,
-        64..192 => 3,
+        16..LARGE_BATCH => 1,
+        LARGE_BATCH..192 => 3,
         192.. => 6,
     })
 }
+
+/// A commit of so many shows that the log is under load.
+const LARGE_BATCH: usize = 64;
 
 /// How often a waiting committer looks whether announced statements have come.
 const LINGER_STEP: Duration = Duration::from_micros(50);
@@ -219,10 +222,15 @@ impl CommitLoop {
         }
     }
 
-    /// Lets announced statements join the next commit. Ends as soon as none is
-    /// announced, so a few clients do not wait for a crowd that is not there.
+    /// Lets more statements join the next commit. After a large one they are
+    /// certain to come; otherwise it ends as soon as none is announced, so that
+    /// a few clients do not wait for others that are not there.
     fn linger(&self, last_batch: usize) {
-        let until = Instant::now() + linger_limit(last_batch);
+        let limit = linger_limit(last_batch);
+        if last_batch >= LARGE_BATCH {
+            return std::thread::sleep(limit);
+        }
+        let until = Instant::now() + limit;
         while self.queue.announced() > 0 && Instant::now() < until {
             std::thread::sleep(LINGER_STEP);
         }
