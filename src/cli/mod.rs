@@ -73,7 +73,7 @@ enum Verb {
     Story(search::StoryArgs),
     /// Show causes and effects of a causal record
     Lineage(lineage::Args),
-    /// List blocked, deferred and escalated records that no later record closed
+    /// List records that need a decision and that no later record closed
     OpenItems(search::OpenArgs),
     /// Save a statement with its receipt and everything needed to verify it
     Bundle(prove::BundleArgs),

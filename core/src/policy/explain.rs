@@ -1,5 +1,6 @@
 //! Why a policy said no, in the lines people read.
 
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use std::fmt;
 
 /// One rule, condition by condition.
@@ -14,7 +15,7 @@ pub struct RuleTrace {
 }
 
 /// One condition and the value it met.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct ConditionTrace {
     /// The key in the policy file.
     pub condition: &'static str,
@@ -30,6 +31,23 @@ impl RuleTrace {
     /// Whether every condition held.
     pub fn holds(&self) -> bool {
         self.conditions.iter().all(|c| c.held)
+    }
+
+    /// What it does with a statement it holds for.
+    pub fn effect(&self) -> &'static str {
+        if self.refuses { "refuse" } else { "allow" }
+    }
+}
+
+/// The same object in problem details and in `policy explain`.
+impl Serialize for RuleTrace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("RuleTrace", 4)?;
+        object.serialize_field("rule", &self.rule)?;
+        object.serialize_field("effect", self.effect())?;
+        object.serialize_field("held", &self.holds())?;
+        object.serialize_field("conditions", &self.conditions)?;
+        object.end()
     }
 }
 

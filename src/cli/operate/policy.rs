@@ -11,7 +11,7 @@ use super::replay::DifferenceView;
 use crate::cli::output::Out;
 use crate::cli::{CliError, Exit, broken_store, files};
 use crate::envelope::{AuthContext, Resolved, SignedStatement};
-use crate::policy::{Cases, ConditionTrace, Facts, Policy, Rule, RuleTrace};
+use crate::policy::{Cases, Facts, Policy, Rule, RuleTrace};
 use crate::service::{self, ReplayOptions, now};
 use crate::wire::printable::{Printable, printable};
 use crate::{profile, store};
@@ -109,40 +109,7 @@ fn load(path: &Path) -> anyhow::Result<Policy> {
 struct ExplainReport<'a> {
     ok: bool,
     policy: &'a str,
-    rules: Vec<RuleView<'a>>,
-}
-
-#[derive(Serialize)]
-struct RuleView<'a> {
-    rule: &'a str,
-    effect: &'static str,
-    held: bool,
-    conditions: Vec<ConditionView<'a>>,
-}
-
-#[derive(Serialize)]
-struct ConditionView<'a> {
-    condition: &'a str,
-    held: bool,
-    wanted: &'a str,
-    saw: &'a str,
-}
-
-impl<'a> RuleView<'a> {
-    fn new(trace: &'a RuleTrace) -> Self {
-        let condition = |c: &'a ConditionTrace| ConditionView {
-            condition: c.condition,
-            held: c.held,
-            wanted: &c.wanted,
-            saw: &c.saw,
-        };
-        Self {
-            rule: &trace.rule,
-            effect: effect(trace),
-            held: trace.holds(),
-            conditions: trace.conditions.iter().map(condition).collect(),
-        }
-    }
+    rules: &'a [RuleTrace],
 }
 
 fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Exit> {
@@ -175,14 +142,13 @@ fn explain(args: &ExplainArgs, out: &Out) -> anyhow::Result<Exit> {
         let (at, detail) = (&finding.at, &finding.detail);
         text.line(printable!("  {} {} at {}: {}", severity, code, at, detail));
     }
-    let rules = traces.iter().map(RuleView::new).collect();
-    out.answer(&ExplainReport { ok: admitted, policy: policy.name(), rules }, text)?;
+    out.answer(&ExplainReport { ok: admitted, policy: policy.name(), rules: &traces }, text)?;
     Ok(if admitted { Exit::Yes } else { Exit::No })
 }
 
 fn rule_text(text: &mut Printable, trace: &RuleTrace) {
     let held = if trace.holds() { "holds" } else { "does not hold" };
-    text.line(printable!("  {} {:?} {}", effect(trace), trace.rule, held));
+    text.line(printable!("  {} {:?} {}", trace.effect(), trace.rule, held));
     for c in &trace.conditions {
         let mark = if c.held { "+" } else { "-" };
         text.line(printable!("    {} {}: {}", mark, c.condition, c.saw));
@@ -190,10 +156,6 @@ fn rule_text(text: &mut Printable, trace: &RuleTrace) {
             text.line(printable!("        wanted {}", c.wanted));
         }
     }
-}
-
-fn effect(trace: &RuleTrace) -> &'static str {
-    if trace.refuses { "refuse" } else { "allow" }
 }
 
 #[derive(Serialize)]

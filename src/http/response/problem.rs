@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::escaped_json;
 use crate::envelope;
-use crate::policy::{ConditionTrace, Refusal, RuleTrace};
+use crate::policy::{Refusal, RuleTrace};
 use crate::service::{Fault, Rejected};
 use crate::wire::cbor;
 use crate::wire::label::problem;
@@ -126,10 +126,7 @@ impl Problem {
             code: self.code,
             request_id,
             policy: self.refusal.as_ref().map(|refusal| refusal.policy()),
-            rules: self
-                .refusal
-                .as_ref()
-                .map(|refusal| refusal.rules().iter().map(RuleView::from).collect()),
+            rules: self.refusal.as_ref().map(|refusal| refusal.rules()),
         })
     }
 }
@@ -146,40 +143,7 @@ struct ProblemView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     policy: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rules: Option<Vec<RuleView<'a>>>,
-}
-
-#[derive(Serialize)]
-struct RuleView<'a> {
-    rule: &'a str,
-    effect: &'static str,
-    held: bool,
-    conditions: Vec<ConditionView<'a>>,
-}
-
-#[derive(Serialize)]
-struct ConditionView<'a> {
-    condition: &'static str,
-    held: bool,
-    wanted: &'a str,
-    saw: &'a str,
-}
-
-impl<'a> From<&'a RuleTrace> for RuleView<'a> {
-    fn from(trace: &'a RuleTrace) -> Self {
-        let condition = |c: &'a ConditionTrace| ConditionView {
-            condition: c.condition,
-            held: c.held,
-            wanted: &c.wanted,
-            saw: &c.saw,
-        };
-        Self {
-            rule: &trace.rule,
-            effect: if trace.refuses { "refuse" } else { "allow" },
-            held: trace.holds(),
-            conditions: trace.conditions.iter().map(condition).collect(),
-        }
-    }
+    rules: Option<&'a [RuleTrace]>,
 }
 
 /// The problem travels inside the response until `render` knows the client.
